@@ -86,11 +86,18 @@ KERNELS["add_dependent_sm90"] = (tutorials.add_dependent, *KERNELS["add"][1:4], 
 types = {"A": "*fp16", "B": "*fp16", "C": "*fp16", "M": "i32", "N": "i32", "K": "i32"}
 for name in ("persistent", "persistent_sm90"):
     KERNELS[name] = (tutorials.persistent, types, {"BM": 64, "BN": 32, "BK": 32}, "ABCNK", {"num_stages": 3})
+halves = lambda *names: {name: "*fp16" for name in names}
+types = {**halves("O", "DO"), "Delta": "*fp32", "T": "i32"}
+for name in ("attention_delta", "attention_delta_sm90"):
+    KERNELS[name] = (tutorials.attention_delta, types, {"D": 32, "BM": 32}, pointers(types), {})
+types = {**halves("Q", "K", "V", "DO", "DQ", "DK", "DV"), **floats("L", "Delta"), "T": "i32", "scale": "fp32"}
+for name, rows in {"attention_backward": 32, "attention_backward_sm90": 64}.items():
+    KERNELS[name] = (tutorials.attention_backward, types, {"D": 32, "BM": rows}, pointers(types), {"num_stages": 2})
+types = {"A": "*fp16", "B": "*fp16", "C": "*fp16", "M": "i32", "N": "i32", "K": "i32"}
 for form in ("boxes", "halves", "specialised", "described", "described_specialised"):
-    constants = {"BM": 64, "BN": 64, "BK": 64, "HALVES": form == "halves", "SPECIALISED": form.endswith("specialised")}
-    boxes = {name: "tensordesc<fp16[64,64]>" for name in "abc"} | {"M": "i32", "N": "i32", "K": "i32"}
-    if form == "halves":
-        boxes["c"] = "tensordesc<fp16[64,32]>"
+    constants = {"BM": 64, "BN": 32, "BK": 32, "HALVES": form == "halves", "SPECIALISED": form.endswith("specialised")}
+    shapes = {"a": (64, 32), "b": (32, 32), "c": (64, 16 if form == "halves" else 32)}
+    boxes = {name: f"tensordesc<fp16[{h},{w}]>" for name, (h, w) in shapes.items()} | {"M": "i32", "N": "i32", "K": "i32"}
     KERNELS[f"persistent_{form}_sm90"] = (
         (tutorials.persistent_described, types, constants, "ABCMNK", {"num_stages": 3})
         if form.startswith("described")

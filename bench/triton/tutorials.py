@@ -1,4 +1,4 @@
-# Kernels of the shapes that Triton's tutorials teach, where kernels.py has none such: rows in stages, dropout, sums under a lock,
+# Kernels of the shapes that Triton's tutorials teach, where kernels.py has none such: rows in stages, dropout, gradients, sums under a lock,
 # tiles that few blocks share out among themselves, and launches that begin before the one ahead has ended.
 import triton
 import triton.language as tl
@@ -138,6 +138,60 @@ def persistent(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
         i = m * BM + tl.arange(0, BM)
         j = n * BN + tl.arange(0, BN)
         tl.store(C + i[:, None] * N + j[None, :], acc.to(C.dtype.element_ty), mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+@triton.jit
+def attention_delta(O, DO, Delta, T, D: tl.constexpr, BM: tl.constexpr):
+    """The sums of O * DO, which the softmax's gradient takes."""
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    at = (tl.program_id(1) * T + i)[:, None] * D + tl.arange(0, D)[None, :]
+    o = tl.load(O + at, mask=i[:, None] < T, other=0.0).to(tl.float32)
+    do = tl.load(DO + at, mask=i[:, None] < T, other=0.0).to(tl.float32)
+    tl.store(Delta + tl.program_id(1) * T + i, tl.sum(o * do, 1), mask=i < T)
+
+
+@triton.jit
+def attention_backward(Q, K, V, DO, DQ, DK, DV, L, Delta, T, scale, D: tl.constexpr, BM: tl.constexpr):
+    """A block has BM keys, whose gradients come from the queries behind them, and then the same rows of queries. L is the logarithm of
+    what the weights of a query were divided by."""
+    first = tl.program_id(0) * BM
+    head = tl.program_id(1) * T
+    d = tl.arange(0, D)[None, :]
+    r = first + tl.arange(0, BM)
+    rows = (head + r)[:, None] * D + d
+    k = tl.load(K + rows, mask=r[:, None] < T, other=0.0)
+    v = tl.load(V + rows, mask=r[:, None] < T, other=0.0)
+    dk = tl.zeros([BM, D], tl.float32)
+    dv = tl.zeros([BM, D], tl.float32)
+    for at in range(first, T, BM):
+        i = at + tl.arange(0, BM)
+        others = (head + i)[:, None] * D + d
+        q = tl.load(Q + others, mask=i[:, None] < T, other=0.0)
+        do = tl.load(DO + others, mask=i[:, None] < T, other=0.0)
+        l = tl.load(L + head + i, mask=i < T, other=0.0)
+        delta = tl.load(Delta + head + i, mask=i < T, other=0.0)
+        p = tl.exp(tl.dot(k, q.T) * scale - l[None, :])
+        p = tl.where((i[None, :] >= r[:, None]) & (i[None, :] < T), p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv)
+        ds = p * (tl.dot(v, do.T) - delta[None, :])
+        dk = tl.dot(ds.to(q.dtype), q, dk)
+    tl.store(DK + rows, (dk * scale).to(k.dtype), mask=r[:, None] < T)
+    tl.store(DV + rows, dv.to(k.dtype), mask=r[:, None] < T)
+    q = tl.load(Q + rows, mask=r[:, None] < T, other=0.0)
+    do = tl.load(DO + rows, mask=r[:, None] < T, other=0.0)
+    l = tl.load(L + head + r, mask=r < T, other=0.0)
+    delta = tl.load(Delta + head + r, mask=r < T, other=0.0)
+    dq = tl.zeros([BM, D], tl.float32)
+    for at in range(0, tl.minimum(first + BM, T), BM):
+        j = at + tl.arange(0, BM)
+        others = (head + j)[:, None] * D + d
+        k = tl.load(K + others, mask=j[:, None] < T, other=0.0)
+        v = tl.load(V + others, mask=j[:, None] < T, other=0.0)
+        p = tl.exp(tl.dot(q, k.T) * scale - l[:, None])
+        p = tl.where((r[:, None] >= j[None, :]) & (j[None, :] < T), p, 0.0)
+        ds = p * (tl.dot(do, v.T) - delta[:, None])
+        dq = tl.dot(ds.to(k.dtype), k, dq)
+    tl.store(DQ + rows, (dq * scale).to(k.dtype), mask=r[:, None] < T)
 
 
 # For Hopper.

@@ -77,11 +77,11 @@ func (k *tritonRun) factor(typ string, rows, cols int) []float64 {
 
 // hopperMatMul is A[M,K] by B[K,N], or by B[N,K] transposed.
 func hopperMatMul(typ string, transposed bool) func(k *tritonRun) {
-	return func(k *tritonRun) { hopperProduct(k, typ, transposed, 48) }
+	return func(k *tritonRun) { hopperProduct(k, typ, transposed, 48, 80) }
 }
 
-func hopperProduct(k *tritonRun, typ string, transposed bool, n int) {
-	const m, depth = 77, 80
+func hopperProduct(k *tritonRun, typ string, transposed bool, n, depth int) {
+	const m = 77
 	k.grid, k.mma = "2,1", len(typ) < 4 || typ == "bf16"
 	k.product(typ, transposed, m, n, depth)
 	k.scalars(fmt.Sprint("i32:", m), fmt.Sprint("i32:", n), fmt.Sprint("i32:", depth))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,9 @@ var tutorialMakers = map[string]func(k *tritonRun){
 	"matmul_groups":            matMulGroups(false, [3]int{64, 64, 32}, [3]int{128, 32, 64}, [3]int{64, 32, 96}),
 	"matmul_groups_sm90":       matMulGroups(false, [3]int{64, 64, 32}, [3]int{128, 32, 64}, [3]int{64, 32, 96}),
 	"matmul_groups_boxes_sm90": matMulGroups(true, [3]int{70, 40, 48}, [3]int{64, 32, 32}, [3]int{65, 56, 40}),
-	"persistent":               persistent, "persistent_sm90": persistent,
+	"attention_delta":          attentionDelta, "attention_delta_sm90": attentionDelta,
+	"attention_backward": attentionBackward(37, 32), "attention_backward_sm90": attentionBackward(67, 64),
+	"persistent": persistent, "persistent_sm90": persistent,
 	"persistent_boxes_sm90": persistentBoxes, "persistent_halves_sm90": persistentBoxes, "persistent_specialised_sm90": persistentBoxes,
 	"persistent_described_sm90": persistentBoxes, "persistent_described_specialised_sm90": persistentBoxes,
 }
@@ -156,7 +159,7 @@ func (k *tritonRun) expectSums(s *sums) {
 // matMulGroups are products of several shapes M, N, K, whose addresses are in tables, by fewer blocks than tiles.
 func matMulGroups(transposed bool, shapes ...[3]int) func(k *tritonRun) {
 	return func(k *tritonRun) {
-		k.mma, k.grid = true, "3"
+		k.grid = "3"
 		var sizes []float64
 		for _, s := range shapes {
 			sizes = append(sizes, float64(s[0]), float64(s[1]), float64(s[2]))
@@ -175,13 +178,104 @@ func matMulGroups(transposed bool, shapes ...[3]int) func(k *tritonRun) {
 
 func persistent(k *tritonRun) {
 	matMul("f16", 77, 80, 80)(k)
-	k.grid = "4"
+	k.mma, k.grid = false, "4"
 }
 
 func persistentBoxes(k *tritonRun) {
-	hopperProduct(k, "f16", true, 80)
-	k.grid = "3"
+	hopperProduct(k, "f16", true, 40, 48)
+	k.mma, k.grid = false, "3"
 }
+
+// matrix adds a matrix in float16.
+func (k *tritonRun) matrix(rows, cols int) [][]float64 {
+	x := k.short(rows * cols)
+	k.buffer("f16", x, rows, cols)
+	return slices.Collect(slices.Chunk(x, cols))
+}
+
+func dot(x, y []float64) (sum, size float64) {
+	for i := range x {
+		sum, size = sum+x[i]*y[i], size+math.Abs(x[i]*y[i])
+	}
+	return sum, size
+}
+
+func attentionDelta(k *tritonRun) {
+	const heads, rows, width = 2, 77, 32
+	k.grid = fmt.Sprint("3,", heads)
+	o, do := k.matrix(heads*rows, width), k.matrix(heads*rows, width)
+	k.result("f32", heads*rows)
+	k.scalars(fmt.Sprint("i32:", rows))
+	for i := range o {
+		sum, size := dot(o[i], do[i])
+		k.expect(sum, 16*ulp32*size)
+	}
+}
+
+// attentionBackward is causal.
+func attentionBackward(rows, block int) func(k *tritonRun) {
+	return func(k *tritonRun) {
+		const heads, width, scale = 2, 32, 0.25
+		k.grid = fmt.Sprintf("%d,%d", (rows+block-1)/block, heads)
+		var g attentionGradients
+		for _, x := range []*[][]float64{&g.q, &g.k, &g.v, &g.do} {
+			*x = k.matrix(heads*rows, width)
+		}
+		for _, s := range []**sums{&g.dq, &g.dk, &g.dv} {
+			k.result("f16", heads*rows, width)
+			*s = newSums(heads * rows * width)
+		}
+		for i := range g.q {
+			g.query(i, i/rows*rows, scale)
+		}
+		k.buffer("f32", g.logs, heads*rows)
+		k.buffer("f32", g.deltas, heads*rows)
+		k.scalars(fmt.Sprint("i32:", rows), fmt.Sprint("f32:", scale))
+		for _, s := range []*sums{g.dq, g.dk, g.dv} {
+			for i, want := range s.sum {
+				k.expect(want, s.size[i]+ulpF16*math.Abs(want)+tinyF16)
+			}
+		}
+	}
+}
+
+// attentionGradients are of queries, keys and values, whose sizes are their errors: weights and the gradients of scores are rounded
+// to float16 before they are multiplied.
+type attentionGradients struct {
+	q, k, v, do  [][]float64
+	dq, dk, dv   *sums
+	logs, deltas []float64
+}
+
+// query adds what comes from query i to the keys from the first of its head to its own.
+func (g *attentionGradients) query(i, first int, scale float64) {
+	scores, dp, size := make([]float64, i+1-first), make([]float64, i+1-first), make([]float64, i+1-first)
+	for j := range scores {
+		scores[j], _ = dot(g.q[i], g.k[first+j])
+		scores[j] *= scale
+		dp[j], size[j] = dot(g.do[i], g.v[first+j])
+	}
+	p := softmaxOf(scores)
+	delta, _ := dot(p, dp)
+	g.logs, g.deltas = append(g.logs, scores[0]-math.Log(p[0])), append(g.deltas, delta)
+	for j := range p {
+		ds := scale * p[j] * (dp[j] - delta)
+		g.dv.addRow(first+j, p[j], g.do[i], (ulpF16+64*ulp32)*p[j]+tinyF16)
+		off := ulpF16*math.Abs(ds) + scale*(tinyF16+64*ulp32*p[j]*(size[j]+math.Abs(delta)))
+		g.dq.addRow(i, ds, g.k[first+j], off)
+		g.dk.addRow(first+j, ds, g.q[i], off)
+	}
+}
+
+// addRow adds a multiple of x to a row; the factor may be off by so much.
+func (s *sums) addRow(row int, by float64, x []float64, off float64) {
+	for d := range x {
+		s.sum[row*len(x)+d] += by * x[d]
+		s.size[row*len(x)+d] += off * math.Abs(x[d])
+	}
+}
+
+const tinyF16 = 0x1p-25 // half of the smallest number
 
 // TestTritonLock: what orders the rows of layer_norm_backward is left out, one by one: each is found to be missing.
 func TestTritonLock(t *testing.T) {
