@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/cuda"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/testutil"
@@ -31,10 +32,17 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return cuda.New(s.API(), 0, n.String(), cuda.Options{})
+			if ended := last; ended != nil {
+				ended.DevicePrimaryCtxReset(0)
+			}
+			last = s.API()
+			return cuda.New(last, 0, n.String(), cuda.Options{})
 		}})
 	}
 }
+
+// last is the driver of the newest of them: each is of use for one run, and what it holds is looked through in every collection.
+var last *driver.API
 
 // stepper notes the host's virtual time at the end of each step.
 type stepper struct {

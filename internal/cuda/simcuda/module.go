@@ -61,7 +61,7 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 	if len(image) == 0 {
 		return nil, "the image is empty", driver.InvalidValue
 	}
-	m, err := ptx.Parse(string(image))
+	m, err := parse(string(image))
 	if v, ok := headerVersion(image, m); ok && (ptx.Version{Major: ptxMajor, Minor: ptxMinor}).Less(v) {
 		return nil, fmt.Sprintf("the module is of PTX %s; the driver, of CUDA %d.%d, knows PTX up to %d.%d", v, driverVersion/1000, driverVersion%1000/10, ptxMajor, ptxMinor), driver.UnsupportedPTXVersion
 	}
@@ -70,9 +70,6 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 		if errors.As(err, &e) {
 			return nil, logLine(e), driver.InvalidPTX
 		}
-		return nil, err.Error(), driver.InvalidPTX
-	}
-	if err := ptx.AddLines(m, string(image)); err != nil {
 		return nil, err.Error(), driver.InvalidPTX
 	}
 	if why := unfit(m.Target, c.dev.sim.Card.Compute); why != "" {

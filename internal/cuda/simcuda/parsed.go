@@ -1,0 +1,49 @@
+package simcuda
+
+import (
+	"crypto/sha256"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// parsed are the modules in use, by the hashes of their texts: the GPUs of a machine load the same kernels, and what is read of a text
+// is as much again as what is compiled from it. Nothing changes it.
+var parsed = struct {
+	sync.Mutex
+	modules map[[sha256.Size]byte]weak.Pointer[ptx.Module]
+}{modules: map[[sha256.Size]byte]weak.Pointer[ptx.Module]{}}
+
+// parse is [ptx.Parse] with the lines of the text's debug information, once for all who have the same text.
+func parse(text string) (*ptx.Module, error) {
+	key := sha256.Sum256([]byte(text))
+	parsed.Lock()
+	known := parsed.modules[key].Value()
+	parsed.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	m, err := ptx.Parse(text)
+	if err != nil {
+		return m, err
+	}
+	if err := ptx.AddLines(m, text); err != nil {
+		return m, err
+	}
+	parsed.Lock()
+	defer parsed.Unlock()
+	parsed.modules[key] = weak.Make(m)
+	runtime.AddCleanup(m, forget, key)
+	return m, nil
+}
+
+// forget ends what is known of a text, unless it was read again meanwhile.
+func forget(key [sha256.Size]byte) {
+	parsed.Lock()
+	defer parsed.Unlock()
+	if parsed.modules[key].Value() == nil {
+		delete(parsed.modules, key)
+	}
+}
