@@ -33,6 +33,9 @@ func (c *Confusion) Add(logits, labels *tensor.Tensor) {
 	})
 }
 
+// Reset empties the matrix, which keeps its memory.
+func (c *Confusion) Reset() { clearSums(c.counts) }
+
 // Counts is the matrix: a row per label, a column per prediction. It waits for the device.
 func (c *Confusion) Counts() [][]int {
 	flat := c.counts.Floats()

@@ -153,6 +153,34 @@ func (m *Meters) Values() map[string]float64 {
 	return out
 }
 
+// Reset empties the figures, which keep their memory: what is scored again and again takes no more than once.
+func (m *Meters) Reset() {
+	if m == nil {
+		return
+	}
+	for _, mean := range m.means {
+		mean.Reset()
+	}
+	for _, mean := range []*Mean{m.right, m.top5} {
+		if mean != nil {
+			mean.Reset()
+		}
+	}
+	if m.perplexity != nil {
+		m.perplexity.Reset()
+	}
+	if m.numbers != nil {
+		m.numbers.Reset()
+	}
+	if m.confusion != nil {
+		m.confusion.Reset()
+		m.calibration.Reset()
+	}
+	if m.ranking != nil {
+		m.ranking.Reset()
+	}
+}
+
 // String tells how many samples of classes and values of numbers were counted; only Values reads the figures.
 func (m *Meters) String() string {
 	classes, numbers := 0, 0

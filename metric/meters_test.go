@@ -46,6 +46,38 @@ func TestMeters(t *testing.T) {
 	}
 }
 
+// TestMetersReset: what is measured after a Reset is what a new one measures, in the memory of the one before.
+func TestMetersReset(t *testing.T) {
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func(m *metric.Meters, turn uint64, v float32) map[string]float64 {
+		e, scope := env.Scope(turn)
+		defer scope.End()
+		m.Classes(tensor.From(e, []float32{v, 1, 0, 3, 2, 9}, 3, 2), tensor.From(e, []int64{0, 1, 0}, 3))
+		m.Numbers(tensor.From(e, []float32{1, v}, 2), tensor.From(e, []float32{v + 3, 2}, 2))
+		m.Perplexity(e.Full(float64(v)), 10)
+		m.Mean("kl", e.Full(float64(v)), 3)
+		return m.Values()
+	}
+	var m metric.Meters
+	measure(&m, 0, 7)
+	used := env.Device().Memory().Used
+	if m.Reset(); len(m.Values()) != 0 {
+		t.Errorf("Reset leaves %v", m.Values())
+	}
+	got := measure(&m, 1, 2)
+	if now := env.Device().Memory().Used; now != used {
+		t.Errorf("%d bytes in use, and %d after a Reset and as many batches", used, now)
+	}
+	if want := measure(&metric.Meters{}, 2, 2); !maps.Equal(got, want) || len(got) != 12 {
+		t.Errorf("figures %v after a Reset, %v of new meters", got, want)
+	}
+	new(metric.Meters).Reset()
+	(*metric.Meters)(nil).Reset()
+}
+
 // TestMetersOfAreas: labels of pixels give the mean IoU and no ranking; many classes the share among the five largest; more than a
 // confusion matrix is kept of, no more than that.
 func TestMetersOfAreas(t *testing.T) {

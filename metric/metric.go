@@ -118,8 +118,18 @@ func (m *Mean) Merge(o *Mean) {
 	})
 }
 
-// Reset empties the mean.
-func (m *Mean) Reset() { *m = Mean{} }
+// Reset empties the mean, which keeps its memory.
+func (m *Mean) Reset() {
+	clearSums(m.sum)
+	m.n = 0
+}
+
+// clearSums sets what grows on the device to zero. A nil tensor, of what has counted nothing yet, is left alone.
+func clearSums(t *tensor.Tensor) {
+	if t != nil {
+		t.FillInPlace(0)
+	}
+}
 
 // Perplexity is the exponential of a mean loss: add cross-entropies in nats.
 type Perplexity struct{ Mean }

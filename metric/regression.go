@@ -24,15 +24,31 @@ func (r *Regression) Add(predictions, targets *tensor.Tensor) {
 		return
 	}
 	y := targets.Detach().Cast(dtype.F64)
-	if r.sums == nil {
-		y.Env().Tidy(func(e *tensor.Env) *tensor.Tensor {
-			r.sums, r.shift = tensor.NewBuffer(e.FullOf(dtype.F64, 0, 4)), tensor.NewBuffer(y.In(e).Mean())
-			return nil
-		})
+	if r.n == 0 {
+		r.begin(y)
 	}
 	err, off := predictions.Detach().Cast(dtype.F64).Sub(y), y.Sub(r.shift)
 	r.sums.AddInPlace(tensor.Stack(0, err.Abs().Sum(), err.Square().Sum(), off.Sum(), off.Square().Sum()))
 	r.n += targets.Size()
+}
+
+// begin makes the sums, or takes those that Reset has left, by the first targets.
+func (r *Regression) begin(y *tensor.Tensor) {
+	y.Env().Tidy(func(e *tensor.Env) *tensor.Tensor {
+		shift := y.In(e).Mean()
+		if r.sums == nil {
+			r.sums, r.shift = tensor.NewBuffer(e.FullOf(dtype.F64, 0, 4)), tensor.NewBuffer(shift)
+			return nil
+		}
+		r.shift.CopyInPlace(shift)
+		return nil
+	})
+}
+
+// Reset empties the errors, which keep their memory.
+func (r *Regression) Reset() {
+	clearSums(r.sums)
+	r.n = 0
 }
 
 // Count is the number of values so far.

@@ -191,7 +191,7 @@ func near(written string, names []string) string {
 // program's.
 func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
 	try := func(l Lever, s Setting) (fits bool) {
-		x, failed := rehearsed(r.Card, func(env *tensor.Env) error { return p.Run(env, s) })
+		x, failed := p.rehearsed(r.Card, s)
 		if failed != nil {
 			err = failed
 			return true
@@ -214,6 +214,19 @@ func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
 	found = slices.DeleteFunc(found, func(l tensor.Lever) bool { return l.Saves <= 0 })
 	sorting.By(found, func(a, b tensor.Lever) int { return cmp.Compare(b.Saves, a.Saves) })
 	return found, nil
+}
+
+// rehearsed is the dry run with a setting.
+func (p *Program) rehearsed(card string, s Setting) (*Report, error) {
+	r, err := rehearsed(card, func(env *tensor.Env) error { return p.Run(env, s) })
+	if err != nil || p.Pace == nil {
+		return r, err
+	}
+	x, err := rehearsed(card, func(env *tensor.Env) error { return p.Pace(env, s) })
+	if err == nil {
+		r.Step, r.NotCounted = x.Step, x.NotCounted
+	}
+	return r, err
 }
 
 // slower tells by how much a lever changes how long a step takes.

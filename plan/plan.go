@@ -30,6 +30,9 @@ type Program struct {
 	// context.Canceled ends the explanation.
 	Run func(env *tensor.Env, s Setting) error
 
+	// Pace is Run by the few steps that tell how long one takes, for [Report.Weigh]; nil: those of Run do.
+	Pace func(env *tensor.Env, s Setting) error
+
 	Batch    int     // samples of a step
 	Smaller  string  // how to choose another number, with %d: "--batch %d"; "": Run has no batch
 	Multiple int     // what numbers of samples are multiples of: the parts in which Run takes a batch anyway; 0: 1

@@ -71,7 +71,10 @@ func (r *run) fill(ctx context.Context) error {
 // as memory that others took meanwhile, no dry run knows.
 func (r *run) verified(ctx context.Context, p *run, n int) (int, error) {
 	for ; n > 0; n -= p.unit() * max(1, n/p.unit()/shrink) {
-		failed, err := tensor.Try(r.env, func(env *tensor.Env) error { return p.rehearse(ctx, env, plan.Setting{Batch: n, Parts: 1}) })
+		failed, err := tensor.Try(r.env, func(env *tensor.Env) error {
+			_, err := p.pace(ctx, env, plan.Setting{Batch: n, Parts: 1})
+			return err
+		})
 		var short *tensor.OOMError
 		if !errors.As(err, &short) {
 			r.env.Device().Collect() // the model that was tried

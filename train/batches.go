@@ -90,50 +90,93 @@ type scored struct {
 	size     int // samples; of a text, tokens
 }
 
-// dryScored is how many batches are scored where nothing is computed: the first are the largest, and the second runs beside what is
-// left of the first.
-const dryScored = 2
+// figures grow while something is scored, in memory that the next score takes again.
+type figures struct {
+	loss   metric.Mean
+	meters metric.Meters
+	tried  int // batches of the last score that were gone through
+}
 
 // scoring is what is scored.
 type scoring struct {
-	turns    iter.Seq2[turn, error]
+	set      batches
+	env      *tensor.Env
+	data     data.Config
+	count    int // batches
 	samples  int
-	dry      bool // dryScored batches are enough, and nobody is told of them
+	figures  *figures
 	progress func(done, of int)
 	weight   func(t turn) int               // of a batch in the mean of all; nil: its samples
 	measure  func(t turn, m *metric.Meters) // what the step has not, once the loss is counted; nil: nothing
 }
 
-// run goes through the turns.
+// run goes through the batches. Where nothing is computed, those are left out that need no memory but what others need, and nobody is told.
 func (s *scoring) run(ctx context.Context) (*scored, error) {
-	var loss metric.Mean
-	var m metric.Meters
-	found, done := &scored{}, 0
-	for t, err := range s.turns {
+	f := s.figures
+	f.loss.Reset()
+	f.meters.Reset()
+	f.tried = 0
+	found := &scored{}
+	c := s.data
+	c.Context = ctx
+	for c.Skip < s.count {
+		next, err := s.walk(c, found)
 		if err != nil {
 			return nil, stopped(ctx, err)
 		}
-		n := t.Size()
-		found.samples += n
-		if s.weight != nil {
-			n = s.weight(t)
-		}
-		found.size += n
-		loss.Add(t.loss(&m), n)
-		if s.measure != nil {
-			s.measure(t, &m)
-		}
-		if !s.dry {
-			s.progress(found.samples, s.samples)
-		} else if done++; done == dryScored {
-			break
-		}
+		c.Skip = next
 	}
-	found.loss, found.metrics = loss.Value(), m.Values()
+	found.loss, found.metrics = f.loss.Value(), f.meters.Values()
 	if share, ok := found.metrics["accuracy"]; ok {
 		found.accuracy = &share
 	}
 	return found, nil
+}
+
+// walk goes through the batches from c.Skip on, and tells where to go on.
+func (s *scoring) walk(c data.Config, found *scored) (next int, err error) {
+	d := s.env.Device()
+	ends := max(c.Skip, s.count-endBatches)
+	var left uint64
+	for t, err := range s.set.turns(s.env, c) {
+		if err != nil {
+			return 0, err
+		}
+		s.add(t, found)
+		s.figures.tried++
+		c.Skip++
+		if d.Computes() {
+			s.progress(found.samples, s.samples)
+			continue
+		}
+		now := layout(d)
+		if (now == left || s.figures.tried >= mostScored) && c.Skip < ends {
+			return ends, nil
+		}
+		left = now
+	}
+	return s.count, nil
+}
+
+// endBatches is how many batches at the end of a set may be smaller than others: of a text its last rows, and what is left behind them.
+const endBatches = 2
+
+// mostScored is how many batches are scored at most, but for the last, where nothing is computed: usually memory is the same again behind
+// the third.
+const mostScored = 8
+
+// add takes in a batch.
+func (s *scoring) add(t turn, found *scored) {
+	n := t.Size()
+	found.samples += n
+	if s.weight != nil {
+		n = s.weight(t)
+	}
+	found.size += n
+	s.figures.loss.Add(t.loss(&s.figures.meters), n)
+	if s.measure != nil {
+		s.measure(t, &s.figures.meters)
+	}
 }
 
 // stopped is err of a loader, which a cancelled context may have caused.

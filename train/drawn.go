@@ -27,7 +27,7 @@ func newDrawn(c *Config) (*job, error) {
 	train, test := dataset.Drawn(c.Task)
 	j.train, j.learnt = dataset.Pairs{Source: train}, train.Len()
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: c.Order == "random"}
-	j.perEpoch = max(train.Len()/c.Batch, 1)
+	j.perEpoch = func(batch int) int { return max(j.wholeBatches(batch), 1) }
 	if c.Order == "random" {
 		j.test, j.held = dataset.Pairs{Source: test}, test.Len()
 	}

@@ -17,7 +17,7 @@ type Dry struct {
 	Batch       int
 	Steps       int
 	Scored      int     // batches that are scored, of all evaluations
-	Tried       int     // batches that are scored behind the steps of a report, where any are
+	Tried       int     // batches that are scored behind the steps of a report that tell its time, where any are
 	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
 	Reports     []*plan.Report
 	Levers      map[string][]tensor.Lever // by card, of those that are too small: what would save memory there
@@ -43,7 +43,7 @@ func (r *run) evaluations() (times, batches int) {
 	if r.EvalEvery > 0 {
 		times += (r.Steps - 1) / r.EvalEvery
 	}
-	return times, (r.job.test.Len() + size - 1) / size
+	return times, r.job.test.Batches(size)
 }
 
 // DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, the
@@ -65,7 +65,7 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 	}
 	defer r.job.close()
 	times, batches := r.evaluations()
-	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: times * batches, Tried: min(batches, dryScored), Levers: map[string][]tensor.Lever{}}
+	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: times * batches, Levers: map[string][]tensor.Lever{}}
 	if d.Loader, err = r.loading(ctx); err != nil {
 		return nil, err
 	}
@@ -112,23 +112,27 @@ func planned(c Config) (*run, error) {
 
 // dryRun is the run on one card.
 func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, error) {
-	report, err := r.tried(ctx, card, plan.Setting{Batch: r.Batch, Parts: 1}, d)
+	setting := plan.Setting{Batch: r.Batch, Parts: 1}
+	report, err := r.tried(ctx, card, setting)
 	if err != nil {
 		return nil, err
 	}
 	whole := report
 	for _, n := range r.choices() {
-		if report, err = r.tried(ctx, card, plan.Setting{Batch: r.Batch, Parts: n}, nil); err != nil {
+		setting.Parts = n
+		if report, err = r.tried(ctx, card, setting); err != nil {
 			return nil, err
 		}
 		if report.Parts = n; report.Fits() {
 			break
 		}
 	}
-	report.Loader = d.Loader
+	if err := r.timed(ctx, report, setting, d); err != nil {
+		return nil, err
+	}
 	unit := r.unit()
 	err = whole.Largest(r.Batch/unit, r.mostBatch()/unit, func(n int) (*plan.Report, error) {
-		return r.tried(ctx, card, plan.Setting{Batch: n * unit, Parts: 1}, nil)
+		return r.tried(ctx, card, plan.Setting{Batch: n * unit, Parts: 1})
 	})
 	report.LargestBatch, report.LimitedBy = unit*whole.LargestBatch, whole.LimitedBy
 	return report, err
@@ -148,29 +152,29 @@ func (r *run) unit() int { return max(1, int(r.Accumulate)) }
 // mostBatch is the largest batch that makes sense: of all samples to learn from.
 func (r *run) mostBatch() int { return max(r.Batch, r.job.train.Len()) }
 
-// tried is the run with a setting on a card. d, unless it is nil, is told of the model.
-func (r *run) tried(ctx context.Context, card string, s plan.Setting, d *Dry) (*plan.Report, error) {
-	report, err := plan.DryRun(card, func(env *tensor.Env) error {
-		if ctx.Err() != nil {
-			return ErrInterrupted
-		}
-		q, err := r.double(env, s)
-		if err != nil {
-			return err
-		}
-		if err := q.perform(ctx); err != nil {
-			return err
-		}
-		if d != nil {
-			d.Model, d.Parameters = q.arch.Title(), nn.Count(q.model)
-		}
-		return nil
-	})
+// tried is what the run with a setting needs on a card.
+func (r *run) tried(ctx context.Context, card string, s plan.Setting) (*plan.Report, error) {
+	report, err := plan.DryRun(card, func(env *tensor.Env) error { return r.rehearse(ctx, env, s) })
 	if err != nil {
 		return nil, err
 	}
 	report.Unknown = nil // the losses and norms that the loop tells
 	return report, nil
+}
+
+// timed adds to a report the time of the run with its setting, and tells d of the model.
+func (r *run) timed(ctx context.Context, report *plan.Report, s plan.Setting, d *Dry) error {
+	x, err := plan.DryRun(report.Card, func(env *tensor.Env) error {
+		q, err := r.pace(ctx, env, s)
+		if err == nil {
+			d.Model, d.Parameters, d.Tried = q.arch.Title(), nn.Count(q.model), q.figures.tried
+		}
+		return err
+	})
+	if err == nil {
+		report.Step, report.NotCounted, report.Loader = x.Step, x.NotCounted, d.Loader
+	}
+	return err
 }
 
 // measured is of how many batches loading is measured, after one that is not.

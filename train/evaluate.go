@@ -19,9 +19,9 @@ type evaluation struct {
 	arch     *zoo.Arch
 	model    nn.Module
 	set      dataset.Source
-	batch    int  // samples at once
-	dry      bool // as of a [scoring]
-	show     int  // pictures to keep of those that were recognised, and of those that were not
+	batch    int // samples at once
+	figures  *figures
+	show     int // pictures to keep of those that were recognised, and of those that were not
 	progress func(done, of int)
 
 	out          *tensor.Tensor // of the batch; of a text its loss
@@ -31,10 +31,9 @@ type evaluation struct {
 
 // run runs the model over the whole set. Figures are means over samples, for text over tokens.
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
-	set := of(e.set.Turns, e.step)
 	all := scoring{
-		turns:   set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Name: "evaluate", Context: ctx}),
-		samples: e.set.Len(), dry: e.dry, progress: e.progress, weight: e.weight, measure: e.measure,
+		set: of(e.set.Turns, e.step), env: e.env.NoGrad().Eval(), data: data.Config{Size: e.batch, Name: "evaluate"}, count: e.set.Batches(e.batch),
+		samples: e.set.Len(), figures: e.figures, progress: e.progress, weight: e.weight, measure: e.measure,
 	}
 	return all.run(ctx)
 }
@@ -131,7 +130,7 @@ func (r *run) evaluated(ctx context.Context, model nn.Module, show int) (*scored
 	if r.test == nil {
 		return nil, nil, nil
 	}
-	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), dry: r.dry(), show: show, progress: r.Watch.Scoring}
+	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), figures: &r.figures, show: show, progress: r.Watch.Scoring}
 	found, err := e.run(ctx)
 	return found, e, err
 }
@@ -183,7 +182,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := evaluation{env: m.env, arch: &m.arch, model: m.model, set: set, batch: evalBatch(&m.arch, m.context()), show: gallery, progress: c.Watch.Scoring}
+	e := evaluation{env: m.env, arch: &m.arch, model: m.model, set: set, batch: evalBatch(&m.arch, m.context()), figures: &figures{}, show: gallery, progress: c.Watch.Scoring}
 	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err

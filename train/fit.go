@@ -103,7 +103,7 @@ func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Sour
 	sets := func(src data.Source[B]) batches {
 		return of(func(env *tensor.Env, c data.Config) iter.Seq2[*B, error] { return data.Batches[B, P](env, src, c) }, step)
 	}
-	s := &session{Loop: l, batches: sets(learn), env: l.Env, began: time.Now(), told: map[string]bool{}}
+	s := &session{Loop: l, batches: sets(learn), samples: learn.Len(), env: l.Env, began: time.Now(), told: map[string]bool{}}
 	st := Start{Train: learn.Len()}
 	s.task = task{
 		name: "training", model: fmt.Sprintf("%T", l.Model), units: "samples", last: true, pieces: true,
@@ -117,7 +117,7 @@ func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Sour
 		}
 	}
 	defer func() { s.lock.Close() }()
-	if err := s.prepared(ctx, learn.Len()); err != nil {
+	if err := s.prepared(ctx); err != nil {
 		s.folder.close()
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func (s *session) fitted(ctx context.Context, model any, held batches, samples i
 			s.torn = false
 		}()
 	}
-	c := data.Config{Size: s.Data.Size, Workers: s.Data.Workers, Prefetch: s.Data.Prefetch, Name: "evaluate", Context: ctx}
-	all := scoring{turns: held.turns(s.Env.NoGrad().Eval(), c), samples: samples, dry: s.dry(), progress: s.Watch.Scoring}
+	c := data.Config{Size: s.Data.Size, Workers: s.Data.Workers, Prefetch: s.Data.Prefetch, Name: "evaluate"}
+	all := scoring{set: held, env: s.Env.NoGrad().Eval(), data: c, count: (samples + c.Size - 1) / c.Size, samples: samples, figures: &s.figures, progress: s.Watch.Scoring}
 	return all.run(ctx)
 }
 
@@ -211,20 +211,20 @@ func exchange(a, b any) {
 }
 
 // prepared is prepare with a report where memory runs out.
-func (s *session) prepared(ctx context.Context, samples int) (err error) {
+func (s *session) prepared(ctx context.Context) (err error) {
 	defer s.ranOut(ctx, &err)
-	return s.prepare(samples)
+	return s.prepare()
 }
 
-// prepare checks the settings and opens the folder. samples are those to learn from.
-func (s *session) prepare(samples int) (err error) {
+// prepare checks the settings and opens the folder.
+func (s *session) prepare() (err error) {
 	if s.Watch == nil {
 		s.Watch = silent{}
 	}
 	if err := s.sound(); err != nil {
 		return err
 	}
-	per, err := s.epoch(samples)
+	per, err := s.epoch()
 	if err != nil {
 		return err
 	}
@@ -288,8 +288,8 @@ func (s *session) sound() error {
 }
 
 // epoch is the batches of a pass.
-func (s *session) epoch(samples int) (int, error) {
-	c := s.Data
+func (s *session) epoch() (int, error) {
+	c, samples := s.Data, s.samples
 	n := samples / c.Size
 	if samples%c.Size > 0 {
 		n++

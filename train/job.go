@@ -25,17 +25,17 @@ type job struct {
 	arch      zoo.Arch
 	weights   string // a file to start from, or empty
 	train     dataset.Source
-	test      dataset.Source  // what is scored while training; nil: nothing is held out
-	learnt    int             // samples, or tokens, to learn from
-	held      int             // that are held out
-	tenth     bool            // they are the last tenth of the set
-	text      string          // fingerprint of the text or the tokens
-	tokenizer *text.Tokenizer // nil where there is no text
-	encoder   *table.Encoder  // nil where there are no rows
-	notes     []string        // about the data, that a person should know
-	set       *tokens.Set     // of a gpt, which may be a mapped file
-	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
-	wrap      data.Config     // the order of samples
+	test      dataset.Source      // what is scored while training; nil: nothing is held out
+	learnt    int                 // samples, or tokens, to learn from
+	held      int                 // that are held out
+	tenth     bool                // they are the last tenth of the set
+	text      string              // fingerprint of the text or the tokens
+	tokenizer *text.Tokenizer     // nil where there is no text
+	encoder   *table.Encoder      // nil where there are no rows
+	notes     []string            // about the data, that a person should know
+	set       *tokens.Set         // of a gpt, which may be a mapped file
+	perEpoch  func(batch int) int // training samples, tokens for text, over those of a step: steps of an epoch
+	wrap      data.Config         // the order of samples
 }
 
 // close lets go of the data.
@@ -98,12 +98,15 @@ func newImages(c *Config) (*job, error) {
 	if c.Given["batch"] && j.wrap.Shuffle && c.Batch > train.Len() {
 		return nil, fail(fmt.Sprintf("give --batch %d or less", train.Len()), "--batch %d is more than the %d samples there are to learn from", c.Batch, train.Len())
 	}
-	j.perEpoch = (train.Len() + c.Batch - 1) / c.Batch
+	j.perEpoch = j.train.Batches
 	if whole {
-		j.perEpoch = train.Len() / c.Batch
+		j.perEpoch = j.wholeBatches
 	}
 	return j, nil
 }
+
+// wholeBatches is how many batches there are in what is learnt from, without a smaller one at the end.
+func (j *job) wholeBatches(size int) int { return j.train.Len() / size }
 
 // units refuses pictures that a model which draws could not mean.
 func units(c *Config, parts ...data.Source[data.Pair]) error {
@@ -314,8 +317,8 @@ func (j *job) split(c *Config) error {
 	if j.arch.Of().Row > 0 {
 		return j.splitStreams(c)
 	}
-	set, step := j.set, c.Batch*c.Context
-	j.perEpoch = max((set.Len()+step-1)/step, 1)
+	set, context := j.set, c.Context
+	j.perEpoch = func(batch int) int { return max((set.Len()+batch*context-1)/(batch*context), 1) }
 	if c.Order == "sequential" {
 		src, err := set.Consecutive(c.Context)
 		j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, set.Len(), data.Config{Wrap: true}
@@ -345,7 +348,7 @@ func (j *job) splitStreams(c *Config) error {
 		return fail(fmt.Sprintf("give more text, a shorter --context, or --batch %d or less", src.Len()), "%d tokens to learn from are %d pieces of %d, too few for %d rows of text", cut, src.Len(), c.Context, c.Batch)
 	}
 	j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, cut, data.Config{Sampler: data.Streams(), DropLast: true}
-	j.perEpoch = src.Len() / c.Batch
+	j.perEpoch = j.wholeBatches
 	if c.Order == "random" {
 		j.holdOut(set.Part(cut, set.Len()), c)
 	}

@@ -64,7 +64,11 @@ func (s *session) steps(ctx context.Context) error {
 	}
 	c := s.Data
 	c.Steps, c.Done, c.Epoch, c.Skip = s.Steps, s.done, s.at.Epoch, s.at.Batch
-	for t, err := range s.batches.turns(env, c) {
+	turns := s.batches.turns(env, c)
+	if s.sparing {
+		turns = s.visited(env, c)
+	}
+	for t, err := range turns {
 		if err != nil {
 			return badData(err)
 		}

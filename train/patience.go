@@ -95,7 +95,7 @@ func (r *run) patient() error {
 		return nil
 	}
 	if r.EvalEvery == 0 {
-		r.EvalEvery = r.perEpoch
+		r.EvalEvery = r.perEpoch(r.Batch)
 	}
 	return nil
 }

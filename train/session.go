@@ -25,9 +25,12 @@ type session struct {
 	Loop
 	task     task
 	batches  batches     // to learn from
+	samples  int         // of them
+	sparing  bool        // only steps are made that may need memory as none before did
 	env      *tensor.Env // the root, whose draws are those of the run
 	average  *average    // nil: none
 	patience *patience   // nil: nothing goes by the scores
+	figures  figures     // of what is held out
 	folder   *folder     // nil: nothing is written
 	lock     *os.File    // of the folder; nil: none
 	queued   int         // steps whose work the device has

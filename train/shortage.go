@@ -157,6 +157,10 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 func (r *run) program(ctx context.Context) plan.Program {
 	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: max(1, int(r.Accumulate)), Split: "--accumulate %d"}
 	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
+	p.Pace = func(env *tensor.Env, s plan.Setting) error {
+		_, err := r.pace(ctx, env, s)
+		return err
+	}
 	p.Levers = append(p.Levers, r.recomputeLevers()...)
 	p.Levers = append(p.Levers, r.offloadLevers()...)
 	if r.writes() && r.Head == HeadWhole {
@@ -180,48 +184,56 @@ func (r *run) program(ctx context.Context) plan.Program {
 	return p
 }
 
-// rehearsed is how many steps a rehearsal has: the optimizer's state is there from the second on, and with it what is cast ahead,
-// and a captured step is recorded in the second.
-const rehearsed = 3
-
-// rehearsedCaptured is how many they are of a captured run, which has memory for its launches of a recording from later on.
-const rehearsedCaptured = 6
-
-// rehearse makes a few steps as the run would have with a setting, and scores a batch, in env.
+// rehearse is the run with a setting in env, with all its steps as far as memory goes: see [visits].
 func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) error {
 	q, err := r.double(env, s)
 	if err != nil {
 		return err
 	}
-	return q.perform(ctx)
+	q.sparing = true
+	return q.perform(ctx, func() error {
+		_, err := q.finish(ctx, nil)
+		return err
+	})
 }
 
-// perform makes what the run has on its device, trains and scores.
-func (r *run) perform(ctx context.Context) error {
-	if n := r.Steps; r.EvalEvery > 0 && r.EvalEvery < n { // scores come behind the first step alone: what one leaves is there, and no later step has its time
-		r.EvalEvery, r.queued, r.done, r.Steps = n, n-1, n-1, 2*n-1
+// paced is how many steps tell how long one takes: the optimizer's state is there from the second on, and with it what is cast ahead.
+// Of captured steps the first is as the program has it, two are recorded, and the next takes memory for the launches.
+const paced, pacedCaptured = 3, 6
+
+// pace makes a few steps in env as the run would have with a setting, and scores behind them.
+func (r *run) pace(ctx context.Context, env *tensor.Env, s plan.Setting) (*run, error) {
+	q, err := r.double(env, s)
+	if err != nil {
+		return nil, err
 	}
+	q.Steps, q.EvalEvery = paced, 0
+	if q.Capture {
+		q.Steps = pacedCaptured
+	}
+	return q, q.perform(ctx, func() error {
+		_, _, err := q.evaluated(ctx, q.outcome(), 0)
+		return err
+	})
+}
+
+// perform makes what the run has on its device, trains and ends.
+func (r *run) perform(ctx context.Context, end func() error) error {
 	if err := r.furnish(ctx); err != nil {
 		return err
 	}
 	if err := r.walk(ctx); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
-	_, _, err := r.evaluated(ctx, r.outcome(), 0)
+	err := end()
 	runtime.KeepAlive(r) // what the run holds while it is scored counts
 	return cmp.Or(ctx.Err(), err)
 }
 
-// double is the run with a setting, of a few steps on data that nobody reads.
+// double is the run with a setting, on data that nobody reads.
 func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	c := r.Config
-	c.Batch, c.Steps, c.Profile = s.Batch, rehearsed, ""
-	if c.Capture {
-		c.Steps = rehearsedCaptured
-	}
-	if c.Statistics > 0 && c.Statistics <= r.Steps {
-		c.Statistics = 1
-	}
+	c.Batch, c.Profile = s.Batch, ""
 	c.Accumulate = max(c.Accumulate, Parts(s.Parts))
 	if s.On("amp") {
 		c.AMP = AMPBF16
@@ -254,17 +266,17 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if j.test != nil {
 		j.test = j.test.Blank()
 	}
+	if before, now := r.perEpoch(r.Batch), j.perEpoch(c.Batch); before != now {
+		if r.Epochs > 0 && !r.Given["steps"] {
+			c.Steps = r.Epochs * now
+		}
+		if r.judges() && !r.Given["eval-every"] && r.EvalEvery == before {
+			c.EvalEvery = now
+		}
+	}
 	q := newRun(c, silent{})
 	q.job, q.env, q.again = &j, env.Seed(c.Seed), again
-	if last := j.train.Len() / c.Batch; c.Capture && j.ragged(c.Batch) && r.Steps > last {
-		q.at.Batch, q.Steps = max(0, last-rehearsed), rehearsed+1 // the short batch is recorded beside the whole one
-	}
 	return q, nil
-}
-
-// ragged tells whether epochs end with a batch that is shorter than others.
-func (j *job) ragged(batch int) bool {
-	return !j.wrap.Wrap && !j.wrap.Draw && !j.wrap.DropLast && j.train.Len()%batch != 0
 }
 
 // shorten gives a text's job, which is a copy, the context of c.

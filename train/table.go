@@ -160,7 +160,7 @@ func (j *job) pair(c *Config, t *table.Table, train, test []int) error {
 	}
 	j.train, j.learnt = dataset.Pairs{Source: src}, len(train)
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential"}
-	j.perEpoch = (len(train) + c.Batch - 1) / c.Batch
+	j.perEpoch = j.train.Batches
 	if len(test) == 0 {
 		return nil
 	}

@@ -237,6 +237,7 @@ func (r *run) assemble() {
 		EvalEvery: r.Config.EvalEvery, Patience: r.Config.Patience, Keep: r.keep(), SaveEvery: r.Config.SaveEvery, Out: r.Config.Out, Resume: r.Config.Resume,
 		Statistics: r.Config.Statistics, Anomaly: r.Config.Anomaly, Profile: r.Config.Profile, ProfileAfter: r.Config.ProfileAfter, ProfileSteps: r.Config.ProfileSteps, Watch: r.Watch,
 	}
+	r.samples = r.job.train.Len()
 	r.batches = of(r.job.train.Turns, func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return r.loss(b.X, b.Y) })
 	r.task.name, r.task.model, r.task.units, r.task.norms = r.Config.Task, r.arch.Title(), r.arch.Units(), r.arch.Of().Norms
 	r.task.anew, r.task.pieces = r.Given["accumulate"], r.updatesInParts()
@@ -346,7 +347,7 @@ func (r *run) settled() (stored *Config, err error) {
 // count decides the number of steps and the horizon of the schedule.
 func (r *run) count(stored *Config) error {
 	if r.Epochs > 0 && !r.Given["steps"] && (stored == nil || r.Given["epochs"]) {
-		r.Steps = r.Epochs * r.perEpoch
+		r.Steps = r.Epochs * r.perEpoch(r.Batch)
 	}
 	if err := r.patient(); err != nil {
 		return err

@@ -45,11 +45,20 @@ func (s Blocks) sum(of func(Texts) int) (n int) {
 	return n
 }
 
-// Turns implements [Source].
+// Batches implements [Source].
+func (s Blocks) Batches(size int) int { return s.sum(func(t Texts) int { return t.Batches(size) }) }
+
+// Turns implements [Source]. c.Skip counts the batches of both parts.
 func (s Blocks) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error] {
 	return func(yield func(*data.Pair, error) bool) {
+		c := c
 		for _, part := range []Texts{s.rows, s.rest} {
 			if part.Source == nil {
+				continue
+			}
+			n := part.Batches(c.Size)
+			if c.Skip >= n {
+				c.Skip -= n
 				continue
 			}
 			for t, err := range part.Turns(env, c) {
@@ -57,6 +66,7 @@ func (s Blocks) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, erro
 					return
 				}
 			}
+			c.Skip = 0
 		}
 	}
 }

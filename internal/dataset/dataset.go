@@ -15,7 +15,8 @@ type Source interface {
 	Len() int  // samples
 	Size() int // samples; of a text, tokens to foretell
 	Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error]
-	Blank() Source // of zeros, which nothing reads: for figures of memory
+	Batches(size int) int // that Turns makes of the set in its order, of so many samples but for the last
+	Blank() Source        // of zeros, which nothing reads: for figures of memory
 }
 
 // Pairs is a set of inputs with what is to be found of them.
@@ -23,6 +24,11 @@ type Pairs struct{ data.Source[data.Pair] }
 
 // Size implements [Source].
 func (s Pairs) Size() int { return s.Len() }
+
+// Batches implements [Source].
+func (s Pairs) Batches(size int) int { return batches(s.Len(), size) }
+
+func batches(samples, size int) int { return (samples + size - 1) / size }
 
 // Turns implements [Source].
 func (s Pairs) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error] {
@@ -52,6 +58,9 @@ func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error
 		}
 	}
 }
+
+// Batches implements [Source].
+func (s Texts) Batches(size int) int { return batches(s.Len(), size) }
 
 // Blank implements [Source].
 func (s Texts) Blank() Source { return Texts{blank[tokens.Batch](s)} }
