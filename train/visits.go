@@ -140,12 +140,19 @@ func newVisits(steps int, of func(step int) situation, captured bool) *visits {
 // next is the step to make, if there is one more, where the device's memory has a layout behind the one before.
 func (v *visits) next(layout uint64) (step int, more bool) {
 	v.arrive(layout)
+	var idle move // from a memory to the same, as most steps of a long run
 	for ; v.step < v.steps; v.step++ {
 		q := v.of(v.step)
-		to, known := v.found[move{v.there, q}]
+		m := move{v.there, q}
+		if m == idle {
+			continue
+		}
+		to, known := v.found[m]
 		switch {
 		case known:
-			v.there = to
+			if v.there = to; to == m.from {
+				idle = m
+			}
 			continue
 		case v.total >= mostVisits && v.made[q] > 1:
 			continue

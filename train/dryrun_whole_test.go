@@ -1,0 +1,98 @@
+package train_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// schedules are how long runs are and what comes between their steps.
+var schedules = map[string]struct {
+	change map[string]any
+	not    string // levers that cannot
+}{
+	"one step": {change: map[string]any{"steps": 1}}, "two steps": {change: map[string]any{"steps": 2}}, "nine steps": {change: map[string]any{"steps": 9}},
+	"epochs":           {change: map[string]any{"epochs": 7}}, // so that a captured step with a short batch is recorded, and done again
+	"scores":           {change: map[string]any{"steps": 17, "eval-every": 4}},
+	"a score a step":   {change: map[string]any{"steps": 5, "eval-every": 1}},
+	"a score an epoch": {change: map[string]any{"epochs": 3, "keep": "best"}},
+	"checkpoints":      {change: map[string]any{"steps": 17, "eval-every": 7, "save-every": 3}},
+	"looks":            {change: map[string]any{"steps": 19, "eval-every": 5, "statistics": 3}, not: "capture"},
+}
+
+// wholeTasks are tasks with sets that are scored in several batches, the last of them short.
+func wholeTasks(t *testing.T) map[string]*walked {
+	return map[string]*walked{
+		"mlp":      {map[string]any{"data": pictures(t, 5300, 1, 8, 10)}, []int{1024, 700}, nil},
+		"digits":   {map[string]any{"data": pictures(t, 400, 1, 28, 10)}, []int{38, 128}, nil},
+		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{10}, nil},
+		"gpt":      {map[string]any{"tokens": ids(t, 60_000), "vocab": 7, "context": 48, "layers": 2, "width": 32}, []int{150}, nil},
+		"unet":     {map[string]any{}, []int{16}, nil},
+		"vae":      {map[string]any{"data": pictures(t, 3300, 1, 8, 10)}, []int{1024, 600}, nil},
+		"lstm":     {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 24, "width": 64}, []int{60}, nil},
+	}
+}
+
+// asWhole compares a dry run with the whole run, on a device that computes nothing and on the engine for GPUs over a driver that executes
+// nothing.
+func asWhole(t *testing.T, task string, change map[string]any) {
+	t.Helper()
+	c := config(t, task, change)
+	d, err := train.DryRun(t.Context(), c, []string{"a100-80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.Reports[0]
+	for _, kind := range []string{"null", off} {
+		whole := peaksOn(t, kind, func(device string) error {
+			c := c
+			c.Device = device
+			_, err := train.Run(t.Context(), c, nil)
+			return err
+		})
+		if dry := (peaks{r.Allocated, whole.requested, r.Reserved, r.Requested}); dry != whole {
+			t.Errorf("%v: a dry run tells %+v, the run on %s has %+v", change, dry, kind, whole)
+		}
+	}
+}
+
+// TestDryRunIsTheWholeRun walks tasks, levers, batches and schedules: a dry run has the peaks of all steps and scores, to the byte.
+func TestDryRunIsTheWholeRun(t *testing.T) {
+	spread := testutil.NewSpread(t, testutil.Seed(t), 64)
+	for task, of := range wholeTasks(t) {
+		for lever, how := range levers {
+			for schedule, when := range schedules {
+				for _, batch := range of.batches {
+					name := fmt.Sprintf("%s/%s/%s/%d", task, lever, schedule, batch)
+					if slices.Contains(strings.Fields(how.not), task) || slices.Contains(strings.Fields(when.not), lever) || !spread.Takes(name) {
+						continue
+					}
+					all := map[string]any{"batch": batch}
+					for _, change := range []map[string]any{of.change, when.change, how.change} {
+						maps.Copy(all, change)
+					}
+					t.Run(name, func(t *testing.T) { asWhole(t, task, all) })
+				}
+			}
+		}
+	}
+}
+
+// TestDryRunIsTheWholeRunOfOptimizers is the same with every optimizer.
+func TestDryRunIsTheWholeRunOfOptimizers(t *testing.T) {
+	spread := testutil.NewSpread(t, testutil.Seed(t), 4)
+	data := pictures(t, 330, 1, 8, 4)
+	for _, o := range recipe.Optimizers {
+		if spread.Takes(o.Name) {
+			t.Run(o.Name, func(t *testing.T) {
+				asWhole(t, "mlp", map[string]any{"data": data, "batch": 130, "optimizer": o.Name, "epochs": 4, "eval-every": 5})
+			})
+		}
+	}
+}
