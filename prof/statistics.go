@@ -91,7 +91,7 @@ func (s *Statistics) End(scale float64) *Look {
 	if l == nil {
 		return nil
 	}
-	s.Drop()
+	s.end()
 	l.scale = scale
 	l.parameters(s.model)
 	l.send()
@@ -101,13 +101,20 @@ func (s *Statistics) End(scale float64) *Look {
 // Drop forgets a look that is under way, of a step that failed.
 func (s *Statistics) Drop() {
 	if s.look != nil {
-		s.stop()
-		s.look, s.stop = nil, nil
+		s.look.Drop()
+		s.end()
 	}
 }
 
-// Look is what a step's values come to, on its way to the host.
+func (s *Statistics) end() {
+	s.stop()
+	s.look, s.stop = nil, nil
+}
+
+// Look is what a step's values come to, on its way to the host. It has memory of the device until Values or Drop.
 type Look struct {
+	kept []*tensor.Tensor
+
 	rows     []ModuleValues
 	of       map[string]int // their numbers by path and kind
 	readings []reading
@@ -115,6 +122,21 @@ type Look struct {
 	last     []*tensor.Pending
 	where    [][]int // which readings each of sent has, in order
 	scale    float64
+}
+
+// keep is t beyond its scope.
+func (l *Look) keep(t *tensor.Tensor) *tensor.Tensor {
+	t = t.Keep()
+	l.kept = append(l.kept, t)
+	return t
+}
+
+// Drop lets go of figures that nobody asks for.
+func (l *Look) Drop() {
+	for _, t := range l.kept {
+		t.Release()
+	}
+	l.kept = nil
 }
 
 // reading is of a tensor, of which some values are a part.
@@ -190,7 +212,7 @@ func (l *Look) owner(path string) int {
 func (l *Look) idle(i int, g *tensor.Tensor) {
 	if r := &l.rows[i]; (r.Kind == "Linear" || r.Kind == "Conv2d") && g.Rank() > 1 && r.Units == 0 {
 		r.Units = g.Shape()[0]
-		l.readings = append(l.readings, reading{row: i, field: ofUnits, figures: reduced(g, func(x *tensor.Tensor) *tensor.Tensor {
+		l.readings = append(l.readings, reading{row: i, field: ofUnits, figures: l.reduced(g, func(x *tensor.Tensor) *tensor.Tensor {
 			return x.Abs().Reshape(r.Units, -1).Max(1)
 		})})
 	}
@@ -200,7 +222,7 @@ func (l *Look) idle(i int, g *tensor.Tensor) {
 func (l *Look) add(row, field int, t *tensor.Tensor) {
 	p := reading{row: row, field: field, elements: t.Size()}
 	if p.elements > 0 {
-		p.figures = reduced(t, func(x *tensor.Tensor) *tensor.Tensor {
+		p.figures = l.reduced(t, func(x *tensor.Tensor) *tensor.Tensor {
 			x = x.Reshape(-1)
 			zeros := x.Eq(x.Env().FullOf(dtype.F32, 0)).Cast(dtype.F32)
 			return tensor.Stack(0, x.Mul(x).Sum(), x.Abs().Max(), zeros.Sum())
@@ -210,10 +232,10 @@ func (l *Look) add(row, field int, t *tensor.Tensor) {
 }
 
 // reduced is what f makes of a tensor in float32, which outlives the step; nothing else stays.
-func reduced(t *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+func (l *Look) reduced(t *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
 	env, scope := t.Env().NoGrad().Autocast(dtype.F32).Scope()
 	defer scope.End()
-	return f(t.In(env).Cast(dtype.F32)).Keep()
+	return l.keep(f(t.In(env).Cast(dtype.F32)))
 }
 
 // send puts the figures of each device together and asks for them.
@@ -235,7 +257,7 @@ func (l *Look) send() {
 			all = append(all, l.readings[i].figures)
 		}
 		env, scope := all[0].Env().NoGrad().Scope()
-		v := tensor.Cat(0, in(env, all)...).Keep()
+		v := l.keep(tensor.Cat(0, in(env, all)...))
 		l.sent, l.where, l.last = append(l.sent, v), append(l.where, byDevice[d]), append(l.last, v.Slice(0, 0, 1).Reshape().Later())
 		scope.End()
 	}
@@ -271,6 +293,7 @@ func (l *Look) Values() ModuleTable {
 		}
 	}
 	l.sent, l.readings = nil, nil
+	l.Drop()
 	for i := range sums {
 		r, of := &l.rows[i], &sums[i]
 		for field, at := range []**Values{&r.Output, &r.Gradient, &r.Weights, &r.WeightGradients} {

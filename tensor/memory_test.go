@@ -168,6 +168,34 @@ func TestMoreThanTheMachineHas(t *testing.T) {
 	}
 }
 
+// TestRelease: a value that was kept goes at once, unless a live graph holds it, and is named where it is used after that.
+func TestRelease(t *testing.T) {
+	for _, n := range []int{1, 5000} { // which Keep copies, and moves
+		env := open(t)
+		w := tensor.NewParam(env.Full(2, n))
+		used := func() int64 { return env.Device().Memory().Used }
+		before := used()
+		var kept *tensor.Tensor
+		turn(env, 0, func(e *tensor.Env) {
+			kept = e.Full(3, n).Keep()
+			fails(t, e, func() { e.Full(3, n).Release() }, "Release", "values of a batch go with it")
+			held := kept.In(e).Scale(2).Keep()
+			y := held.In(e).Mul(w) // whose gradient needs it
+			held.Release()
+			y.Sum().Backward()
+			equal(t, "the gradient", w.Grad().Slice(0, 0, 1), 6)
+			w.DropGrad()
+		})
+		kept.Release()
+		if now := used(); now != before {
+			t.Errorf("%d elements: %d bytes are in use, and %d were before", n, now, before)
+		}
+		fails(t, env, func() { kept.Sum() }, "was released by Release")
+		fails(t, env, func() { kept.Release() }, "was released by Release")
+		fails(t, env, func() { w.Release() }, "with its module")
+	}
+}
+
 // TestKeptScalarsAreSmall measures what a scalar costs in Go's heap that outlives its batch: the handle, its storage and its
 // place in lists, and nothing of the batch. It is of the CPU: a simulated card has its memory in that heap.
 func TestKeptScalarsAreSmall(t *testing.T) {

@@ -51,6 +51,7 @@ var (
 	ranBack  = &heap.Cause{By: "Backward", Hint: "call t.Keep() or t.Detach() before Backward, or use BackwardRetain"}
 	stepped  = &heap.Cause{By: "Step, which consumes gradients", Hint: "read it before Step"}
 	slotSet  = &heap.Cause{By: "Slot.Set", Hint: "t.Keep() keeps the old value too"}
+	released = &heap.Cause{By: "Release", Hint: "release it behind its last use"}
 	replaced = &heap.Cause{By: "a new value for its parameter", Hint: "take the handle again from the model"}
 	internal = &heap.Cause{By: "its operation, as a temporary", Hint: "t.Keep() within the operation keeps it"}
 )

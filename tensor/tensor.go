@@ -252,6 +252,16 @@ func (t *Tensor) Keep() *Tensor {
 	return &c
 }
 
+// Release lets go of a value that Keep has returned, which otherwise stays until no handle reaches it and memory is short; a live graph
+// that holds it has it for as long. Its handles are of no use after that.
+func (t *Tensor) Release() {
+	t.alive("Release")
+	if t.param || !t.env.dev.base.scope.owns(t.st.Storage) {
+		raise("Release", "values of a batch go with it, a parameter or buffer with its module", "%s is no value that Keep has returned", t.title())
+	}
+	t.env.dev.heap.Orphan(t.st.Storage, released)
+}
+
 // RequireGrad returns a new handle on t's value that is a leaf: gradients can be taken with respect to it.
 func (t *Tensor) RequireGrad() *Tensor {
 	if !t.DType().IsFloat() {

@@ -219,11 +219,21 @@ func (q *queue) catchUp(n int, conclude func(*underway) error) error {
 		u := (*q)[0]
 		*q = (*q)[1:]
 		if err := conclude(&u); err != nil {
-			*q = nil // what follows a mistake is none the better
+			q.drop() // what follows a mistake is none the better
 			return err
 		}
 	}
 	return nil
+}
+
+// drop forgets the steps that are under way.
+func (q *queue) drop() {
+	for i := range *q {
+		if look := (*q)[i].look; look != nil {
+			look.Drop()
+		}
+	}
+	*q = nil
 }
 
 // drain waits until no step is under way. What was learnt is known to be good then.

@@ -50,7 +50,11 @@ func (s *session) looked() *prof.Look {
 
 // tellLook tells what a look found, if there was one.
 func (s *session) tellLook(u *underway) error {
-	if u.look == nil || s.dry() { // which took its memory, and has no numbers
+	switch {
+	case u.look == nil:
+		return nil
+	case s.dry(): // which took its memory, and has no numbers
+		u.look.Drop()
 		return nil
 	}
 	l := Look{true, u.Step.Step, u.look.Values()}
