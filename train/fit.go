@@ -89,8 +89,8 @@ type Loop struct {
 // Where memory runs out, the steps before are kept, and the error, of an [tensor.OOMError], says where the report is. What Anomaly finds
 // is an error of a [tensor.Anomaly]. Other mistakes of step panic, as they do outside of it.
 //
-// On a device without arithmetic nothing is written, and of what is held out two batches count for the memory: so
-// [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
+// On a device without arithmetic nothing is written, and of what is held out only batches are scored that may need memory as none before:
+// so [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
 func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
 	switch {
 	case learn == nil:
