@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"iter"
+	"slices"
 
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/tensor"
@@ -103,22 +104,26 @@ type move struct {
 	by   situation
 }
 
+// arc is a move that was made.
+type arc struct {
+	move
+	to   memory
+	step int
+}
+
 // visits chooses the steps of a run that are made where nothing is computed. What a step does to memory follows from what it finds there
 // and from its situation: of steps that are alike in both, the first is made, and what the others do is known. So the peaks are those of
 // all steps, however many there are.
 type visits struct {
 	steps    int
 	of       func(step int) situation
-	recorded int               // steps with batches of a size of which each may do something else
-	step     int               // that the run is at: those before are made, or known
-	there    memory            // then
-	here     memory            // of the device, behind the steps that were made
-	under    move              // the step that is made
-	fresh    bool              // it is the run's next
-	found    map[move]memory   // where steps led to
-	moves    []move            // of found
-	sample   map[situation]int // a step of each
-	made     map[situation]int // steps of each
+	recorded int    // steps with batches of a size of which each may do something else
+	step     int    // that the run is at: those before are made, or known
+	there    memory // then
+	here     memory // of the device, behind the steps that were made
+	under    arc    // the step that is made
+	fresh    bool   // it is the run's next
+	arcs     []arc
 	total    int
 }
 
@@ -130,7 +135,7 @@ const countedCaptured, countedPlain = 5, 1
 const mostVisits = 100
 
 func newVisits(steps int, of func(step int) situation, captured bool) *visits {
-	v := &visits{steps: steps, of: of, recorded: countedPlain, found: map[move]memory{}, sample: map[situation]int{}, made: map[situation]int{}}
+	v := &visits{steps: steps, of: of, recorded: countedPlain}
 	if captured {
 		v.recorded = countedCaptured
 	}
@@ -142,82 +147,102 @@ func (v *visits) next(layout uint64) (step int, more bool) {
 	v.arrive(layout)
 	var idle move // from a memory to the same, as most steps of a long run
 	for ; v.step < v.steps; v.step++ {
-		q := v.of(v.step)
-		m := move{v.there, q}
+		m := move{v.there, v.of(v.step)}
 		if m == idle {
 			continue
 		}
-		to, known := v.found[m]
+		to, known := v.leads(m)
 		switch {
 		case known:
 			if v.there = to; to == m.from {
 				idle = m
 			}
 			continue
-		case v.total >= mostVisits && v.made[q] > 1:
+		case v.total >= mostVisits && v.made(m.by) > 1:
 			continue
 		case v.there != v.here:
-			return v.make(v.sample[v.way()], false)
+			return v.make(v.way(), false)
 		}
-		v.sample[q] = v.step
 		v.step++
 		return v.make(v.step-1, true)
 	}
 	if v.there != v.here {
-		return v.make(v.sample[v.way()], false)
+		return v.make(v.way(), false)
 	}
 	return 0, false
 }
 
 func (v *visits) make(step int, fresh bool) (int, bool) {
-	q := v.of(step)
-	v.under, v.fresh = move{v.here, q}, fresh
-	v.made[q]++
+	v.under, v.fresh = arc{move: move{v.here, v.of(step)}, step: step}, fresh
 	v.total++
 	return step, true
 }
 
 // arrive takes in what the step under way has led to.
 func (v *visits) arrive(layout uint64) {
-	if v.total == 0 {
-		v.here.layout = layout
-		v.there = v.here
-		return
-	}
 	now := memory{layout, v.here.whole, v.here.rest}
-	if count := &now.whole; v.under.by.samples == v.of(0).samples {
-		*count = min(*count+1, v.recorded)
-	} else {
+	switch q := &v.under.by; {
+	case v.total == 0:
+		v.here, v.there = now, now
+		return
+	case q.samples == v.of(0).samples:
+		now.whole = min(now.whole+1, v.recorded)
+	default:
 		now.rest = min(now.rest+1, v.recorded)
 	}
-	if _, known := v.found[v.under]; !known {
-		v.moves = append(v.moves, v.under)
+	v.here, v.under.to = now, now
+	switch to, known := v.leads(v.under.move); {
+	case !known:
+		v.arcs = append(v.arcs, v.under)
+	case to != now: // something else than steps has changed the memory
+		v.there = now
 	}
-	lost := !v.fresh && v.found[v.under] != now // something else than steps has changed the memory
-	v.found[v.under], v.here = now, now
-	if v.fresh || lost {
+	if v.fresh {
 		v.there = now
 	}
 }
 
-// way is the situation of the first step of the shortest way from what the device's memory has to what the run's has, by steps that are
-// known: those of the run are one.
-func (v *visits) way() situation {
-	first := map[memory]situation{}
-	for queue := []memory{v.here}; len(queue) > 0; queue = queue[1:] {
-		from := queue[0]
-		for _, m := range v.moves {
-			to := v.found[m]
-			if _, met := first[to]; met || m.from != from || to == v.here {
+// leads is what a move leads to, if it was made.
+func (v *visits) leads(m move) (to memory, known bool) {
+	for i := range v.arcs {
+		if v.arcs[i].move == m {
+			return v.arcs[i].to, true
+		}
+	}
+	return to, false
+}
+
+// made is how many moves were made in a situation.
+func (v *visits) made(by situation) (n int) {
+	for i := range v.arcs {
+		if v.arcs[i].by == by {
+			n++
+		}
+	}
+	return n
+}
+
+// way is the first step of the shortest way from what the device's memory has to what the run's has, by moves that were made: the run's
+// own are one.
+func (v *visits) way() (step int) {
+	type end struct {
+		at    memory
+		first int
+	}
+	reached := []end{{at: v.here}}
+	for i := 0; i < len(reached); i++ {
+		for _, a := range v.arcs {
+			if a.from != reached[i].at || slices.ContainsFunc(reached, func(e end) bool { return e.at == a.to }) {
 				continue
 			}
-			if first[to] = m.by; from != v.here {
-				first[to] = first[from]
+			e := end{a.to, reached[i].first}
+			if i == 0 {
+				e.first = a.step
 			}
-			if to == v.there {
-				return first[to]
+			if e.at == v.there {
+				return e.first
 			}
-			queue = append(queue, to)
+			reached = append(reached, e)
 		}
 	}
 	panic("train: the steps of a dry run lead nowhere")

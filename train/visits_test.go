@@ -64,7 +64,7 @@ func TestVisits(t *testing.T) {
 // TestVisitsEnd: a run whose memory never comes back to what it was is not made step by step.
 func TestVisitsEnd(t *testing.T) {
 	schedule := func(step int) situation { return situation{samples: 8, score: step%1000 == 999} }
-	v := newVisits(1_000_000, schedule, true)
+	v := newVisits(200_000, schedule, true)
 	scores := 0
 	for step, more := v.next(0); more; step, more = v.next(uint64(v.total)) {
 		if schedule(step).score {
