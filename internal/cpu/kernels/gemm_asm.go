@@ -21,7 +21,7 @@ import (
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
 	leastParts   = 32      // parts to split a block in, if its size allows
-	neverPackB   = 64      // up to so many rows of C, B is not packed for its distances,
+	neverPackB   = 64      // up to so many rows of C, B is not packed for its distances, nor rows of A for the columns of C,
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, A is always packed
 	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
@@ -200,7 +200,7 @@ func (p *product) prepare() bool {
 	if q.Act == ActReLU && q.Before == nil {
 		p.last |= relu
 	}
-	p.packA = p.a.high != 0 || q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
+	p.packA = p.a.high != 0 || q.N > packCols && (q.M > neverPackB || p.a.step != size) || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
 		p.a.lane != size && (p.a.step != size || !p.set.rows)
 	p.packB = q.M > packRows || q.M > neverPackB && p.b.step >= farStep ||
 		p.b.lane != size // the kernels read vectors of B
@@ -213,9 +213,15 @@ func (p *product) slices() split { return splitBy(p.source.K, p.set.stepsK) }
 func (p *product) tall() split { return splitBy(p.source.M, blockM) }
 
 func (p *product) wide() split {
-	lanes := p.set.lanes()
-	return splitBy(ceilDiv(p.source.N, lanes), p.set.columns/lanes)
+	panels := ceilDiv(p.source.N, p.set.lanes())
+	if p.source.M <= neverPackB && !p.packB { // parts are small enough, and threads wait for each other once
+		return split{panels, 1}
+	}
+	return splitBy(panels, p.most())
 }
+
+// most is the number of panels of B that stay in the second cache.
+func (p *product) most() int { return p.set.columns / p.set.lanes() }
 
 func (p *product) growBuffers() bool {
 	most := p.slices().part(0).n
@@ -224,9 +230,14 @@ func (p *product) growBuffers() bool {
 		panels := ceilDiv(p.tall().part(0).n, p.set.height)
 		ok = grow(&p.bufA, p.set.size*p.set.laneA*most*panels)
 	}
-	if p.packB || p.source.N%p.set.vector != 0 {
-		ok = grow(&p.bufB, p.set.size*p.set.lanes()*most*p.wide().part(0).n) && ok
+	panels := 0
+	switch {
+	case p.packB:
+		panels = p.wide().part(0).n
+	case p.source.N%p.set.vector != 0:
+		panels = 1
 	}
+	ok = grow(&p.bufB, p.set.size*p.set.lanes()*most*panels) && ok
 	return ok
 }
 
@@ -277,7 +288,7 @@ func (p *product) slice() {
 			left := panels.from * lanes
 			p.cols = span{left, min(panels.n*lanes, p.source.N-left)}
 			p.packNow = [2]bool{p.packA && j == 0, p.packB || p.cols.n%p.set.vector != 0}
-			p.across = min(panels.n, ceilDiv(leastParts, p.heights.parts))
+			p.across = min(panels.n, max(ceilDiv(leastParts, p.heights.parts), ceilDiv(panels.n, p.most())))
 			p.once = p.packNow[0] && p.a.step == p.set.size && p.across == 1 && wide.parts == 1
 			p.packNow[0] = p.packNow[0] && !p.once
 			p.phase(p.panelsToPack(), p.packGrain(), p.packLoop)
@@ -406,6 +417,9 @@ func (p *product) compute(i, place int, panels span) {
 	}
 	at := b.top*p.source.CRow + b.left*p.set.words()
 	p.tiles(i, place, panels, unsafe.Add(p.c, 4*at), p.cs)
+	if !p.finish && !p.round {
+		return
+	}
 	for r := range b.rows {
 		c := p.source.C[at+r*p.source.CRow:][:b.cols*p.set.words()]
 		if p.finish {
@@ -437,23 +451,34 @@ func (p *product) computeRounded(i, place int, panels span, b block) {
 }
 
 // tiles computes the tiles of a block of C, which begins at c and whose rows
-// are cs bytes apart.
+// are cs bytes apart. What does not change is worked out before: a tile takes
+// half a microsecond.
 func (p *product) tiles(i, place int, panels span, c unsafe.Pointer, cs int) {
-	rows, lanes := p.heights.part(i), p.set.lanes()
-	t := tile{k: p.steps.n, flags: p.flags, cs: cs, rows: rows.n}
+	rows, lanes, wide := p.heights.part(i), p.set.lanes(), p.set.size*p.set.lanes()
+	t := tile{k: p.steps.n, flags: p.flags, cs: cs, rows: rows.n, vectors: 2, mask: uint32(1<<lanes - 1)}
 	p.locateA(&t, place, p.rows.from+rows.from)
-	for j := panels.from; j < panels.from+panels.n; j++ {
-		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
-		t.c = unsafe.Add(c, p.set.size*lanes*(j-panels.from))
-		if p.packB || width%p.set.vector != 0 {
-			t.b, t.bs = p.panelB(j), p.set.size*lanes
-		} else {
-			t.b, t.bs = p.b.at(left, p.steps.from), p.b.step
-		}
+	left := p.cols.from + panels.from*lanes
+	var b unsafe.Pointer
+	next := wide // from a panel of B to the next
+	if p.packB {
+		b, t.bs, next = p.panelB(panels.from), wide, wide*t.k
+	} else {
+		b, t.bs = p.b.at(left, p.steps.from), p.b.step
+	}
+	whole := min(panels.n, p.cols.n/lanes-panels.from)
+	for j := range panels.n {
+		t.b, t.c = unsafe.Add(b, j*next), unsafe.Add(c, j*wide)
 		if p.bias != nil {
-			t.bias = unsafe.Add(p.bias, p.set.size*left)
+			t.bias = unsafe.Add(p.bias, p.set.size*left+j*wide)
 		}
-		p.set.computeTile(&t, width)
+		if j < whole {
+			p.set.compute(&t)
+			continue
+		}
+		if p.cols.n%p.set.vector != 0 {
+			t.b, t.bs = p.panelB(panels.from+j), wide
+		}
+		p.set.computeTile(&t, p.cols.n%lanes)
 	}
 }
 
