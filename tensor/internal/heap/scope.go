@@ -19,9 +19,8 @@ type Scope struct {
 
 	refs     int32
 	pageUsed uint8
-	bookUsed uint8
-	page     *[pageSize]Ref     // open: the next Refs come from it
-	book     *[pageSize]Storage // open: the next storages come from it
+	page     *[pageSize]Ref // open: the next Refs come from it
+	book     []Storage      // open: the next storages come from it
 	storages []*Storage
 	away     []*Hold    // this scope's holds on storages of outer scopes
 	moved    []*Storage // made here and owned elsewhere now; this scope's holds on them end with it all the same

@@ -51,6 +51,7 @@ type Storage struct {
 
 const (
 	pageSize   = 32
+	firstBook  = 8        // storages in a scope's first run: one that ends with a step of a layer has no more
 	smallBytes = 16 << 10 // a value up to this size shares its page's fate in a collection
 
 	storageBytes = 352 // what a value costs in Go's heap: a little more than its storage, its Ref and its place in lists
@@ -123,11 +124,15 @@ func (s *Scope) storage() *Storage {
 	if s.parent == nil {
 		return new(Storage)
 	}
-	if s.book == nil || s.bookUsed == pageSize {
-		s.book, s.bookUsed = new([pageSize]Storage), 0
+	if len(s.book) == 0 {
+		n := pageSize
+		if s.book == nil {
+			n = firstBook
+		}
+		s.book = make([]Storage, n)
 	}
-	st := &s.book[s.bookUsed]
-	s.bookUsed++
+	st := &s.book[0]
+	s.book = s.book[1:]
 	return st
 }
 
