@@ -8,13 +8,27 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
+// TestLSTMStepInPlace: a step is the same bits in the place of its operand as in memory of its own, from cells that lie apart too.
+func TestLSTMStepInPlace(t *testing.T) {
+	env := fresh(t, testutil.Device())
+	x, r := env.Randn(3, 20), env.Randn(3, 20)
+	for name, c := range map[string]*tensor.Tensor{"rows": env.Randn(3, 5), "columns": env.Randn(5, 3).Transpose(0, 1)} {
+		h, cell, gates := tensor.LSTMStep(x, r, c)
+		over, to := x.Clone(), tensor.LSTMRoom(c, 2).Select(0, 1)
+		next := tensor.LSTMStepInPlace(over, r, c, to)
+		if !slices.Equal(over.Floats(), gates.Floats()) || !slices.Equal(to.Floats(), h.Floats()) || !slices.Equal(next.Floats(), cell.Floats()) {
+			t.Errorf("%s: gates %v, state %v, cell %v", name, over, to, next)
+		}
+	}
+}
+
 // TestLSTMStepGradTo: a gradient is the same bits wherever it is written, over an operand of its own too.
 func TestLSTMStepGradTo(t *testing.T) {
 	env := fresh(t, testutil.Device())
 	dh, dcell, c, cell := env.Randn(3, 5), env.Randn(3, 5), env.Randn(3, 5), env.Randn(3, 5)
 	gates := env.Rand(3, 20)
 	want, wantC := tensor.LSTMStepGrad(dh, dcell, gates, c, cell, nil)
-	room := tensor.LSTMGradRoom(gates, 2).Select(0, 1)
+	room := tensor.LSTMRoom(gates, 2).Select(0, 1)
 	over := gates.Clone()
 	for name, to := range map[string]*tensor.Tensor{"a part of the room": room, "the gates": over} {
 		from := gates
