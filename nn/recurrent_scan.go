@@ -221,7 +221,7 @@ func (s *scan) inPlace(e *tensor.Env, all ...*tensor.Tensor) bool {
 			return false
 		}
 	}
-	return s.unit.takes() && s.mask == nil && s.whr == nil && !e.Recording()
+	return s.unit.takes() && s.mask == nil && s.whr == nil && !e.Recording() && e.Device().OnHost()
 }
 
 // states takes in those after a step, or in place of those before.

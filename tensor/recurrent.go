@@ -12,12 +12,18 @@ func LSTMStep(x, r, c *Tensor) (h, cell, gates *Tensor) {
 }
 
 // LSTMStepInPlace is [LSTMStep] that writes the gates in the place of x and the state to h, [n, hidden]. All are of one dtype, and
-// nothing is recorded.
+// nothing is recorded. It is for a host: a card reads x past its caches, and copies the gates there.
 func LSTMStepInPlace(x, r, c, h *Tensor) (cell *Tensor) {
 	in := quietAll([]*Tensor{x, r, c.Contiguous()})
-	e := joinAll("LSTMStepInPlace", in)
+	e, gates := joinAll("LSTMStepInPlace", in), in[0]
 	cell = e.make(ir.LSTMStep, in[2].typ, 0, in, nil)
-	e.step(ir.LSTMStep, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{h.quiet(), cell, in[0]})
+	if !e.dev.OnHost() {
+		gates = e.make(ir.LSTMStep, in[0].typ, 0, in, nil)
+	}
+	e.step(ir.LSTMStep, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{h.quiet(), cell, gates})
+	if gates != in[0] {
+		in[0].CopyInPlace(gates)
+	}
 	return cell
 }
 
