@@ -21,9 +21,9 @@ import (
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
 	leastParts   = 32      // parts to split a block in, if its size allows
-	neverPackB   = 64      // up to so many rows of C, B is not packed for its distances, nor rows of A for the columns of C,
+	neverPack    = 64      // up to so many rows of C, neither rows of A nor B are packed for their distances,
 	packRows     = 512     // above as many always
-	packCols     = 512     // above as many columns of C, A is always packed
+	packCols     = 512     // above as many columns of C, more rows of A always
 	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
 	fewBeside    = 16      // fewer panels than that are packed one by one
 	parallelWork = 1 << 19 // least multiply-adds to share
@@ -61,20 +61,26 @@ type product struct {
 	first, last  int // flags of the first and the last slice of k
 
 	// The piece of the product that is being worked on, and how.
-	rows, cols, steps span
-	flags             int   // of its tiles
-	finish            bool  // apply what the micro-kernels do not
-	round             bool  // to bfloat16
-	heights           split // rows in panels
-	packNow           [2]bool
-	across            int  // parts that share a panel of A
-	once              bool // a panel of A is packed when it is read, where the one before was
+	rows, cols span
+	pass
+	heights split // rows in panels
+	packNow [2]bool
+	across  int  // parts that share a panel of A
+	once    bool // a panel of A is packed when it is read, where the one before was
 
 	vector vectorProduct
 
 	bufA, bufB hostmem.Block
 	// The loops of the phases, made once.
 	packLoop, computeLoop, vectorLoop, batchLoop func(lo, hi int)
+}
+
+// pass is a slice of k, and how it is computed.
+type pass struct {
+	steps  span
+	flags  int  // of its tiles
+	finish bool // apply what the micro-kernels do not
+	round  bool // to bfloat16
 }
 
 // idle holds the products that are not in use: as many as ever ran at once.
@@ -200,9 +206,10 @@ func (p *product) prepare() bool {
 	if q.Act == ActReLU && q.Before == nil {
 		p.last |= relu
 	}
-	p.packA = p.a.high != 0 || q.N > packCols && (q.M > neverPackB || p.a.step != size) || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
-		p.a.lane != size && (p.a.step != size || !p.set.rows)
-	p.packB = q.M > packRows || q.M > neverPackB && p.b.step >= farStep ||
+	few := q.M <= neverPack && p.a.step == size
+	p.packA = p.a.high != 0 || p.a.lane != size && (p.a.step != size || !p.set.rows) ||
+		!few && (q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep)
+	p.packB = q.M > packRows || q.M > neverPack && p.b.step >= farStep ||
 		p.b.lane != size // the kernels read vectors of B
 	return p.growBuffers()
 }
@@ -214,7 +221,7 @@ func (p *product) tall() split { return splitBy(p.source.M, blockM) }
 
 func (p *product) wide() split {
 	panels := ceilDiv(p.source.N, p.set.lanes())
-	if p.source.M <= neverPackB && !p.packB { // parts are small enough, and threads wait for each other once
+	if p.source.M <= neverPack && !p.packB { // parts are small enough, and threads wait for each other once
 		return split{panels, 1}
 	}
 	return splitBy(panels, p.most())
@@ -259,22 +266,35 @@ func grow(b *hostmem.Block, n int) bool {
 }
 
 // run walks over the product in pieces whose packed operands fit in the
-// buffers, all of them for one slice of k before the next.
+// buffers, all of them for one slice of k before the next. Where nothing is
+// packed each part goes through all slices, and threads wait for each other
+// once.
 func (p *product) run() {
-	slices := p.slices()
-	for s := range slices.parts {
-		p.steps = slices.part(s)
-		p.flags, p.finish, p.round = accumulate, false, false
-		if s == 0 {
-			p.flags = p.first
+	for s := range p.slices().parts {
+		if p.pass = p.sliced(s); s == 0 || !p.unpacked() {
+			p.slice()
 		}
-		if s == slices.parts-1 {
-			p.flags |= p.last
-			p.finish = p.source.Act > ActReLU || p.source.Before != nil
-			p.round = p.set.elements == halves
-		}
-		p.slice()
 	}
+}
+
+// unpacked reports whether all operands are used as they lie.
+func (p *product) unpacked() bool {
+	return !p.packA && !p.packB && p.source.N%p.set.vector == 0
+}
+
+// sliced is slice s of k.
+func (p *product) sliced(s int) pass {
+	slices := p.slices()
+	w := pass{steps: slices.part(s), flags: accumulate}
+	if s == 0 {
+		w.flags = p.first
+	}
+	if s == slices.parts-1 {
+		w.flags |= p.last
+		w.finish = p.source.Act > ActReLU || p.source.Before != nil
+		w.round = p.set.elements == halves
+	}
+	return w
 }
 
 // slice computes one slice of k.
@@ -403,29 +423,34 @@ func (p *product) computeParts(lo, hi int) {
 			place = lo
 			p.packPanel(panel, place)
 		}
-		p.compute(panel, place, columns.part(i/p.heights.parts))
+		part := columns.part(i / p.heights.parts)
+		p.compute(&p.pass, panel, place, part)
+		for s := 1; s < p.slices().parts && p.unpacked(); s++ {
+			w := p.sliced(s)
+			p.compute(&w, panel, place, part)
+		}
 	}
 }
 
 // compute multiplies panel i of A, packed at the place of another, with some panels of B, which come from the
 // second cache while the panel of A stays in the first.
-func (p *product) compute(i, place int, panels span) {
+func (p *product) compute(w *pass, i, place int, panels span) {
 	b := p.block(i, panels)
-	if p.round && p.flags&accumulate == 0 {
-		p.computeRounded(i, place, panels, b)
+	if w.round && w.flags&accumulate == 0 {
+		p.computeRounded(w, i, place, panels, b)
 		return
 	}
 	at := b.top*p.source.CRow + b.left*p.set.words()
-	p.tiles(i, place, panels, unsafe.Add(p.c, 4*at), p.cs)
-	if !p.finish && !p.round {
+	p.tiles(w, i, place, panels, unsafe.Add(p.c, 4*at), p.cs)
+	if !w.finish && !w.round {
 		return
 	}
 	for r := range b.rows {
 		c := p.source.C[at+r*p.source.CRow:][:b.cols*p.set.words()]
-		if p.finish {
+		if w.finish {
 			p.activate(c, b.top+r, b.left)
 		}
-		if p.round {
+		if w.round {
 			p.source.zip.round(c, at+r*p.source.CRow)
 		}
 	}
@@ -442,9 +467,9 @@ func (p *product) block(i int, panels span) block {
 
 // computeRounded is compute where sums are done in one slice of k: they need
 // not go to memory.
-func (p *product) computeRounded(i, place int, panels span, b block) {
+func (p *product) computeRounded(w *pass, i, place int, panels span, b block) {
 	var sums [maxHeight][maxColumns]float32
-	p.tiles(i, place, panels, unsafe.Pointer(&sums), int(unsafe.Sizeof(sums[0])))
+	p.tiles(w, i, place, panels, unsafe.Pointer(&sums), int(unsafe.Sizeof(sums[0])))
 	for r := range b.rows {
 		p.source.zip.round(sums[r][:b.cols], (b.top+r)*p.source.CRow+b.left)
 	}
@@ -453,17 +478,17 @@ func (p *product) computeRounded(i, place int, panels span, b block) {
 // tiles computes the tiles of a block of C, which begins at c and whose rows
 // are cs bytes apart. What does not change is worked out before: a tile takes
 // half a microsecond.
-func (p *product) tiles(i, place int, panels span, c unsafe.Pointer, cs int) {
+func (p *product) tiles(w *pass, i, place int, panels span, c unsafe.Pointer, cs int) {
 	rows, lanes, wide := p.heights.part(i), p.set.lanes(), p.set.size*p.set.lanes()
-	t := tile{k: p.steps.n, flags: p.flags, cs: cs, rows: rows.n, vectors: 2, mask: uint32(1<<lanes - 1)}
-	p.locateA(&t, place, p.rows.from+rows.from)
+	t := tile{k: w.steps.n, flags: w.flags, cs: cs, rows: rows.n, vectors: 2, mask: uint32(1<<lanes - 1)}
+	p.locateA(&t, place, p.rows.from+rows.from, w.steps.from)
 	left := p.cols.from + panels.from*lanes
 	var b unsafe.Pointer
 	next := wide // from a panel of B to the next
 	if p.packB {
 		b, t.bs, next = p.panelB(panels.from), wide, wide*t.k
 	} else {
-		b, t.bs = p.b.at(left, p.steps.from), p.b.step
+		b, t.bs = p.b.at(left, w.steps.from), p.b.step
 	}
 	whole := min(panels.n, p.cols.n/lanes-panels.from)
 	for j := range panels.n {
@@ -492,15 +517,16 @@ func (p *product) activate(c []float32, row, left int) {
 	p.source.activate(c, row, left)
 }
 
-// locateA tells the tile where a panel of A is, whose first row is top: packed at place i, or in A.
-func (p *product) locateA(t *tile, i, top int) {
+// locateA tells the tile where a panel of A is, whose first row is top and whose first step is step: packed at place i, or
+// in A.
+func (p *product) locateA(t *tile, i, top, step int) {
 	switch {
 	case p.packA:
 		t.a, t.as = p.panelA(i), p.set.size*p.set.laneA
 	case p.a.step == p.set.size:
-		t.a, t.as = p.a.at(top, p.steps.from), p.a.lane
+		t.a, t.as = p.a.at(top, step), p.a.lane
 		t.flags |= byRows
 	default:
-		t.a, t.as = p.a.at(top, p.steps.from), p.a.step
+		t.a, t.as = p.a.at(top, step), p.a.step
 	}
 }
