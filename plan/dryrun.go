@@ -129,7 +129,7 @@ func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
 	}
 	var kinds []prof.Kind
 	_, failed := tensor.Try(env, func(env *tensor.Env) int {
-		kinds = prof.Memory(env, func() { err = f(env) }).Kinds
+		kinds = prof.MemoryKinds(env, func() { err = f(env) })
 		return 0
 	})
 	if err = cmp.Or(failed, err); err != nil {

@@ -109,7 +109,7 @@ func newTrace(d *tensor.Device, cfg HistoryConfig) *trace {
 		for _, c := range t.books.there(v) {
 			t.base.apply(&c)
 		}
-	}, func(e *device.Event) { t.add(t.books.change(e)) })
+	}, func(e *device.Event) { t.add(t.books.change(e)) }, memoryKinds)
 	return t
 }
 

@@ -54,7 +54,16 @@ type Holder struct {
 // batch that a first layer needs again is a part of it, and what Recompute dropped is not.
 //
 // Kinds and Top are of the moment of the peak, the largest first. If f panics, Memory does.
-func Memory(env *tensor.Env, f func()) Footprint {
+func Memory(env *tensor.Env, f func()) Footprint { return footprint(env, f, memoryKinds) }
+
+// MemoryKinds is the Kinds of [Memory], of a program that runs as if nobody looked: who asks for modules has their handles of values
+// live on, which Go's collector would have found unreachable, and a peak may then be some bytes higher.
+func MemoryKinds(env *tensor.Env, f func()) []Kind {
+	return footprint(env, f, changeKinds).Kinds
+}
+
+// footprint is Memory by events of some kinds.
+func footprint(env *tensor.Env, f func(), of []device.Kind) Footprint {
 	d := env.Device()
 	m := Footprint{Device: d.Name()}
 	l := newLedger(newBooks(d.Now, false))
@@ -66,7 +75,7 @@ func Memory(env *tensor.Env, f func()) Footprint {
 	}, func(e *device.Event) {
 		c := l.books.change(e)
 		l.apply(&c)
-	})
+	}, of)
 	defer w.stop()
 	f()
 	w.look(func(v *tensor.Inventory) {

@@ -30,9 +30,12 @@ type change struct {
 	end    bool // of Backward
 }
 
-// memoryKinds are the events that changes are of. Ranges are among what is observed so that programs open them.
-var memoryKinds = []device.Kind{device.KindAlloc, device.KindFreeRequested, device.KindFreeCompleted, device.KindSegmentAlloc,
-	device.KindSegmentFree, device.KindMap, device.KindUnmap, device.KindOutOfMemory, device.KindRelabel, device.KindBackward, device.KindRange}
+// changeKinds are the events that changes are of. With memoryKinds ranges are observed, too, so that programs open them.
+var (
+	changeKinds = []device.Kind{device.KindAlloc, device.KindFreeRequested, device.KindFreeCompleted, device.KindSegmentAlloc,
+		device.KindSegmentFree, device.KindMap, device.KindUnmap, device.KindOutOfMemory, device.KindRelabel, device.KindBackward}
+	memoryKinds = append(slices.Clip(changeKinds), device.KindRange)
+)
 
 // books number what changes repeat: stacks of program counters and words. The first of each is the empty one.
 type books struct {
@@ -215,8 +218,8 @@ type watch struct {
 	mu   sync.Mutex
 }
 
-// observing runs begin with what d's memory holds, and then f with each later event of it, one at a time, until stop.
-func observing(d *tensor.Device, begin func(*tensor.Inventory), f func(*device.Event)) *watch {
+// observing runs begin with what d's memory holds, and then f with each later event of it of some kinds, one at a time, until stop.
+func observing(d *tensor.Device, begin func(*tensor.Inventory), f func(*device.Event), of []device.Kind) *watch {
 	w := &watch{dev: d}
 	d.Inventory(func(v *tensor.Inventory) {
 		begin(v)
@@ -226,7 +229,7 @@ func observing(d *tensor.Device, begin func(*tensor.Inventory), f func(*device.E
 				f(e)
 				w.mu.Unlock()
 			}
-		}, memoryKinds...)
+		}, of...)
 	})
 	return w
 }

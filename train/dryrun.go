@@ -47,7 +47,7 @@ func (r *run) evaluations() (times, batches int) {
 }
 
 // DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, the
-// largest batch that fits, and the time of a step by the model. Nothing is written, no weights are read, and nothing is taken of this machine's memory
+// largest batch that fits, and the time of a step by the model. Nothing is written, no values of weights are read, and nothing is taken of this machine's memory
 // but for batches. Names of cards are as "h100-80", null: before them allowed. c.Device is left alone.
 func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 	defer machine.Recovered(&err)

@@ -3,8 +3,10 @@ package train_test
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/recipe"
@@ -21,9 +23,21 @@ var schedules = map[string]struct {
 	"epochs":           {change: map[string]any{"epochs": 7}}, // so that a captured step with a short batch is recorded, and done again
 	"scores":           {change: map[string]any{"steps": 17, "eval-every": 4}},
 	"a score a step":   {change: map[string]any{"steps": 5, "eval-every": 1}},
-	"a score an epoch": {change: map[string]any{"epochs": 3, "keep": "best"}},
+	"a score an epoch": {change: map[string]any{"epochs": 3, "keep": "best"}, not: "sequential"},
 	"checkpoints":      {change: map[string]any{"steps": 17, "eval-every": 7, "save-every": 3}},
-	"looks":            {change: map[string]any{"steps": 19, "eval-every": 5, "statistics": 3}, not: "capture"},
+	"looks":            {change: map[string]any{"steps": 19, "eval-every": 5, "statistics": 3}, not: "capture much anomaly"},
+}
+
+// otherWays are what runs can do otherwise beside levers, where their tasks can. Those with init begin with weights of a run.
+var otherWays = map[string]struct {
+	change map[string]any
+	not    string
+}{
+	"accumulate-auto": {change: map[string]any{"accumulate": "auto"}}, "recompute-auto": {map[string]any{"recompute": "auto"}, "lstm unet"},
+	"fp16": {change: map[string]any{"amp": "fp16", "clip": 1}}, "bf16": {change: map[string]any{"amp": "bf16", "params": "bf16", "average": 0.0}}, "tf32": {change: map[string]any{"amp": "tf32"}},
+	"anomaly": {change: map[string]any{"anomaly": true}}, "sequential": {map[string]any{"order": "sequential"}, "lstm"},
+	"init": {map[string]any{"init": ""}, "unet vae resnet18"}, "init-lora": {map[string]any{"init": "", "lora": 2}, "unet vae resnet18"},
+	"much": {map[string]any{"capture": true, "average": 0.9, "accumulate": 2}, "digits lstm unet vae"},
 }
 
 // wholeTasks are tasks with sets that are scored in several batches, the last of them short.
@@ -64,9 +78,17 @@ func asWhole(t *testing.T, task string, change map[string]any) {
 
 // TestDryRunIsTheWholeRun walks tasks, levers, batches and schedules: a dry run has the peaks of all steps and scores, to the byte.
 func TestDryRunIsTheWholeRun(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 128)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 160)
+	ways := maps.Clone(levers)
+	maps.Copy(ways, otherWays)
 	for task, of := range wholeTasks(t) {
-		for lever, how := range levers {
+		trained := sync.OnceValue(func() string {
+			c := config(t, task, of.change)
+			c.Device, c.Steps, c.Batch, c.Out = "cpu", 1, of.batches[0], filepath.Join(t.TempDir(), "run")
+			mustRun(t, c)
+			return c.Out
+		})
+		for lever, how := range ways {
 			for schedule, when := range schedules {
 				for _, batch := range of.batches {
 					name := fmt.Sprintf("%s/%s/%s/%d", task, lever, schedule, batch)
@@ -76,6 +98,9 @@ func TestDryRunIsTheWholeRun(t *testing.T) {
 					all := map[string]any{"batch": batch}
 					for _, change := range []map[string]any{of.change, when.change, how.change} {
 						maps.Copy(all, change)
+					}
+					if all["init"] != nil {
+						all["init"] = trained()
 					}
 					t.Run(name, func(t *testing.T) { asWhole(t, task, all) })
 				}

@@ -48,6 +48,7 @@ type session struct {
 	memory   Memory
 	torn     bool                         // weights or buffers are a step ahead of the rest
 	moves    bool                         // a forward pass moves buffers: running statistics, or what is remembered of rows
+	chosen   int                          // parts of a dry run of one that chooses them; 0: it is no dry run
 	parts    []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
 	parted   int                          // the new first of them, since the last step; 0: it is the old one
 	still    *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
@@ -105,7 +106,9 @@ func (s *session) ready() {
 		s.moves = true
 	}
 	if s.Parts == AutoParts {
-		s.parts = choosable(s.Data.Size, s.task.norms)
+		if s.parts = choosable(s.Data.Size, s.task.norms); s.chosen > 0 {
+			s.parts = []int{s.chosen}
+		}
 		s.still = nn.NewSnapshot(s.task.models())
 	}
 }

@@ -234,7 +234,6 @@ func (r *run) perform(ctx context.Context, end func() error) error {
 func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	c := r.Config
 	c.Batch, c.Profile = s.Batch, ""
-	c.Accumulate = max(c.Accumulate, Parts(s.Parts))
 	if s.On("amp") {
 		c.AMP = AMPBF16
 	}
@@ -243,7 +242,10 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if c.Recompute = c.Recompute.with(&s); c.Recompute != r.Recompute {
 		again = nil
 	}
-	c.Accumulate = max(c.Accumulate, r.partsOf(s.Batch))
+	parts := max(Parts(s.Parts), r.partsOf(s.Batch))
+	if c.Accumulate != AutoParts {
+		c.Accumulate = parts
+	}
 	c.InBackward = c.InBackward || s.On("step-in-backward")
 	if s.On("head") {
 		c.Head = HeadChunked
@@ -255,7 +257,6 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 		c.Optimizer, c.Options = "sgd", nil
 	}
 	j := *r.job
-	j.weights = ""
 	if s.On("context") {
 		c.Context /= 2
 		if err := j.shorten(&c); err != nil {
@@ -275,7 +276,7 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 		}
 	}
 	q := newRun(c, silent{})
-	q.job, q.env, q.again = &j, env.Seed(c.Seed), again
+	q.job, q.env, q.again, q.chosen = &j, env.Seed(c.Seed), again, int(parts)
 	return q, nil
 }
 
