@@ -91,6 +91,7 @@ type shape struct {
 	s     isa
 	h, w  int
 	table bool // where a step of B lies is in the table at DX
+	ahead bool // ask for steps of B, which lie apart: the processor would not look for the next in another page
 }
 
 // The sums have the first registers, B and A the last four. Row i alternates
@@ -141,6 +142,16 @@ func (k *shape) loops(end string) {
 	k.panelLoop()
 	k.op("JMP %s", end)
 	k.mark(byRows)
+	if !k.s.masks && k.w == 2 {
+		packed := k.label("packed")
+		k.op("CMPQ DX, $%d", k.w*k.s.bytes)
+		k.op("JEQ %s", packed)
+		k.ahead = true
+		k.rowsLoop()
+		k.op("JMP %s", end)
+		k.mark(packed)
+		k.ahead = false
+	}
 	k.rowsLoop()
 	k.op("JMP %s", end)
 }
@@ -213,6 +224,9 @@ func (k *shape) step(elementA func(i int) string) {
 	}
 	for j := range k.w {
 		k.op("VMOVUPS %d(BX)%s, %s", j*k.s.bytes, index, k.vecB(j))
+	}
+	if k.ahead && !k.table {
+		k.op("PREFETCHT0 (BX)(DX*8)")
 	}
 	for i := range k.h {
 		k.op("%s %s, %s", k.s.of("VBROADCASTS"), elementA(i), k.vecA(i))
