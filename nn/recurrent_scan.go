@@ -46,7 +46,8 @@ type trace struct {
 	Kept [][]*tensor.Tensor // of the unit
 	Raw  []*tensor.Tensor   // results before a projection
 	Y    []*tensor.Tensor   // results
-	Room *tensor.Tensor     // H by time one behind the other, where there is nothing between a step's result and the next
+	// The states H and the gates by time, one behind the other, where steps write them in place.
+	Room, Gates *tensor.Tensor
 }
 
 // list has what the gradient needs; with puts it back.
@@ -55,7 +56,7 @@ func (t *trace) list() (all []*tensor.Tensor) {
 	for _, k := range t.Kept {
 		all = append(all, k...)
 	}
-	return some(all, t.Room)
+	return some(some(all, t.Room), t.Gates)
 }
 
 func (t *trace) with(values []*tensor.Tensor) *trace {
@@ -68,7 +69,7 @@ func (t *trace) with(values []*tensor.Tensor) *trace {
 		u.Kept = append(u.Kept, take(len(k)))
 	}
 	if len(values) > 0 {
-		u.Room = values[0]
+		u.Room, u.Gates = values[0], values[1]
 	}
 	return u
 }
@@ -109,6 +110,9 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 			saved := call.Saved()
 			in := given.with(saved)
 			t := shape.with(saved[len(given.list()):])
+			if !call.Last() { // gradients of gates may not be written over them
+				t.Gates = nil
+			}
 			if in.x.Env().Recording() { // a second derivative goes through all that the trace was made of
 				t = s.forward(in, true)
 			}
@@ -184,7 +188,7 @@ func (s *scan) forward(in operands, keep bool) *trace {
 		}
 		steps := in.x.Dim(0)
 		if s.inPlace(e, xp, in.h, in.c, whh) {
-			t.Room = tensor.LSTMRoom(in.h.In(e), steps+1)
+			t.Room, t.Gates = tensor.LSTMRoom(in.h.In(e), steps+1), xp
 			last.H = t.Room.Select(0, s.at(0, steps+1)).CopyInPlace(in.h)
 		}
 		t.states(&last, keep)
@@ -297,7 +301,7 @@ func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor
 	whole := in.whh
 	in.whh = spread(whole)
 	var all *tensor.Tensor // the gradients of xp, one behind the other
-	if s.unit.takes() && !dh.Env().Recording() {
+	if all = t.Gates; all == nil && s.unit.takes() && !dh.Env().Recording() {
 		all = tensor.LSTMRoom(t.Kept[0][0], steps)
 	}
 	for k := steps - 1; k >= 0; k-- {

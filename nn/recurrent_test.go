@@ -120,6 +120,20 @@ func TestRecurrentModule(t *testing.T) {
 	}
 }
 
+// TestRecurrentRetain: a graph that is kept gives its gradients again, though the last walk writes over what was saved.
+func TestRecurrentRetain(t *testing.T) {
+	env := freshEnv(t)
+	l, x := NewLSTM(env, 3, 4, RecurrentConfig{}), env.Randn(5, 2, 3)
+	loss := l.Forward(x).Square().Sum()
+	loss.BackwardRetain()
+	w := l.Weights["weight_hh_l0"]
+	once := w.Grad().Clone()
+	loss.Backward()
+	if d := w.Grad().Sub(once.Scale(2)).Abs().Max().Item(); d != 0 || once.Abs().Max().Item() == 0 {
+		t.Errorf("gradients of two walks differ from twice those of one by %v", d)
+	}
+}
+
 // TestRecurrentErrors tells what does not fit.
 func TestRecurrentErrors(t *testing.T) {
 	env := freshEnv(t)

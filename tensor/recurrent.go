@@ -41,7 +41,8 @@ func LSTMStepGrad(dh, dcell, gates, c, cell, to *Tensor) (dx, dc *Tensor) {
 	}
 	in, e := quietAll(in), joinAll("LSTMStepGrad", in)
 	for i, t := range in {
-		if in[i] = t.Contiguous(); in[i].st == to.st { // it would be written over before it is read
+		over := i == 2 && t.typ == to.typ && t.off == to.off && e.dev.OnHost() // a place is read before it is written, but by a card
+		if in[i] = t.Contiguous(); in[i].st == to.st && !over {                // it would be written over before it is read
 			in[i] = in[i].Clone()
 		}
 	}
