@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
@@ -126,10 +127,13 @@ func Modules(name, source, version string) ([]File, error) {
 	return []File{{"go.mod", text}, {"go.sum", string(sum)}}, nil
 }
 
-// Published reports whether the go command can fetch a version.
+// Published reports whether the go command can fetch a version: not the time and hash of a commit, by which a build in a checkout is
+// called, wherever that commit is.
 func Published(version string) bool {
-	return strings.HasPrefix(version, "v") && !strings.Contains(version, "-0.")
+	return strings.HasPrefix(version, "v") && !commit.MatchString(version)
 }
+
+var commit = regexp.MustCompile(`[-.]\d{14}-[0-9a-f]{12}`) // https://go.dev/ref/mod#pseudo-versions
 
 func isWarpline(mod []byte) bool { return strings.HasPrefix(string(mod), "module "+module+"\n") }
 
