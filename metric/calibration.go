@@ -80,8 +80,8 @@ func (c *Calibration) Error() float64 {
 	return sum / float64(all)
 }
 
-// Reset empties the bins, which keep their memory.
-func (c *Calibration) Reset() { clearSums(c.sums) }
+// clear empties the bins, which keep their memory.
+func (c *Calibration) clear() { clearSums(c.sums) }
 
 // Merge adds what another with as many bins has counted, on any device. It waits for that device.
 func (c *Calibration) Merge(o *Calibration) {

@@ -33,8 +33,13 @@ func (c *Confusion) Add(logits, labels *tensor.Tensor) {
 	})
 }
 
-// Reset empties the matrix, which keeps its memory.
-func (c *Confusion) Reset() { clearSums(c.counts) }
+// takes tells whether the matrix is one of logits like these.
+func (c *Confusion) takes(logits *tensor.Tensor) bool {
+	return c.classes == logits.Dim(-1) && beside(c.counts, logits)
+}
+
+// clear empties the matrix, which keeps its memory.
+func (c *Confusion) clear() { clearSums(c.counts) }
 
 // Counts is the matrix: a row per label, a column per prediction. It waits for the device.
 func (c *Confusion) Counts() [][]int {

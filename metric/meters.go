@@ -33,6 +33,7 @@ func (m *Meters) Classes(logits, labels *tensor.Tensor) {
 	if m == nil {
 		return
 	}
+	first := m.right == nil || m.right.n == 0
 	m.Accuracy(logits, labels)
 	logits, classes := logits.Detach(), logits.Dim(-1)
 	if classes > 5 {
@@ -41,7 +42,7 @@ func (m *Meters) Classes(logits, labels *tensor.Tensor) {
 	if classes > mostClasses {
 		return
 	}
-	if m.confusion == nil {
+	if m.confusion == nil || first && !m.confusion.takes(logits) {
 		m.confusion, m.calibration = NewConfusion(logits.Env(), classes), NewCalibration(logits.Env(), 15)
 	}
 	m.confusion.Add(logits, labels)
@@ -153,31 +154,31 @@ func (m *Meters) Values() map[string]float64 {
 	return out
 }
 
-// Reset empties the figures, which keep their memory: what is scored again and again takes no more than once.
+// Reset empties the figures, which keep their memory: what is scored again and again takes no more than once. Copies share it.
 func (m *Meters) Reset() {
 	if m == nil {
 		return
 	}
 	for _, mean := range m.means {
-		mean.Reset()
+		mean.Clear()
 	}
 	for _, mean := range []*Mean{m.right, m.top5} {
 		if mean != nil {
-			mean.Reset()
+			mean.Clear()
 		}
 	}
 	if m.perplexity != nil {
-		m.perplexity.Reset()
+		m.perplexity.Clear()
 	}
 	if m.numbers != nil {
-		m.numbers.Reset()
+		m.numbers.clear()
 	}
 	if m.confusion != nil {
-		m.confusion.Reset()
-		m.calibration.Reset()
+		m.confusion.clear()
+		m.calibration.clear()
 	}
 	if m.ranking != nil {
-		m.ranking.Reset()
+		*m.ranking = ROC{}
 	}
 }
 

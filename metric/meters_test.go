@@ -74,6 +74,19 @@ func TestMetersReset(t *testing.T) {
 	if want := measure(&metric.Meters{}, 2, 2); !maps.Equal(got, want) || len(got) != 12 {
 		t.Errorf("figures %v after a Reset, %v of new meters", got, want)
 	}
+	other, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Reset()
+	env = other
+	if elsewhere, want := measure(&m, 0, 2), measure(&metric.Meters{}, 1, 2); !maps.Equal(elsewhere, want) {
+		t.Errorf("figures %v after a Reset on another device, %v of new meters", elsewhere, want)
+	}
+	m.Reset()
+	if m.Classes(tensor.From(env, []float32{1, 2, 3}, 1, 3), tensor.From(env, []int64{2}, 1)); m.Values()["accuracy"] != 1 {
+		t.Errorf("figures %v of three classes behind a Reset of two", m.Values())
+	}
 	new(metric.Meters).Reset()
 	(*metric.Meters)(nil).Reset()
 }

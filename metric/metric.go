@@ -82,7 +82,7 @@ func (m *Mean) Add(v *tensor.Tensor, n int) { m.add(v, float64(n), n) }
 func (m *Mean) AddSum(v *tensor.Tensor, n int) { m.add(v, 1, n) }
 
 func (m *Mean) add(v *tensor.Tensor, factor float64, n int) {
-	if m.sum == nil {
+	if m.sum == nil || m.n == 0 && !beside(m.sum, v) {
 		m.sum = v.Env().Tidy(func(e *tensor.Env) *tensor.Tensor { return tensor.NewBuffer(e.FullOf(dtype.F64, 0)) })
 	}
 	if n > 0 {
@@ -118,11 +118,17 @@ func (m *Mean) Merge(o *Mean) {
 	})
 }
 
-// Reset empties the mean, which keeps its memory.
-func (m *Mean) Reset() {
+// Reset empties the mean. A copy that was made of it before stays as it is.
+func (m *Mean) Reset() { *m = Mean{} }
+
+// Clear empties the mean and keeps its memory, which copies of it share: for one that counts again and again, and is not copied.
+func (m *Mean) Clear() {
 	clearSums(m.sum)
 	m.n = 0
 }
+
+// beside tells whether what grows on a device can take in v.
+func beside(sums, v *tensor.Tensor) bool { return sums.Env().Device() == v.Env().Device() }
 
 // clearSums sets what grows on the device to zero. A nil tensor, of what has counted nothing yet, is left alone.
 func clearSums(t *tensor.Tensor) {

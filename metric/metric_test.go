@@ -113,8 +113,28 @@ func TestMean(t *testing.T) {
 	if got := m.Value(); got != want/15 || m.Count() != 15 {
 		t.Errorf("mean %v of %d, want %v of 15", got, m.Count(), want/15)
 	}
-	if m.Reset(); m.Count() != 0 {
+	kept, shared := m, m
+	if m.Reset(); m.Count() != 0 || !math.IsNaN(m.Value()) {
 		t.Error("Reset keeps samples")
+	}
+	m.Add(env.Full(7), 1)
+	if got := kept.Value(); got != want/15 {
+		t.Errorf("Reset and another value make %v of a copy that was %v", got, want/15)
+	}
+	m.Reset()
+	m.Add(freshEnv(t).Full(3), 2) // on another device
+	if m.Value() != 3 {
+		t.Errorf("a mean of 3 is %v", m.Value())
+	}
+	shared.Clear()
+	sum := shared.sum
+	if shared.Add(env.Full(5), 2); shared.Value() != 5 || shared.sum != sum {
+		t.Errorf("a mean of 5 is %v behind Clear", shared.Value())
+	}
+	shared.Clear()
+	shared.Add(freshEnv(t).Full(4), 2)
+	if shared.Value() != 4 {
+		t.Errorf("a mean of 4 is %v", shared.Value())
 	}
 	var p Perplexity
 	p.Add(env.Full(math.Log(8)), 3)

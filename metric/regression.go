@@ -32,11 +32,11 @@ func (r *Regression) Add(predictions, targets *tensor.Tensor) {
 	r.n += targets.Size()
 }
 
-// begin makes the sums, or takes those that Reset has left, by the first targets.
+// begin makes the sums, or takes those that clear has left, by the first targets.
 func (r *Regression) begin(y *tensor.Tensor) {
 	y.Env().Tidy(func(e *tensor.Env) *tensor.Tensor {
 		shift := y.In(e).Mean()
-		if r.sums == nil {
+		if r.sums == nil || !beside(r.sums, y) {
 			r.sums, r.shift = tensor.NewBuffer(e.FullOf(dtype.F64, 0, 4)), tensor.NewBuffer(shift)
 			return nil
 		}
@@ -45,8 +45,8 @@ func (r *Regression) begin(y *tensor.Tensor) {
 	})
 }
 
-// Reset empties the errors, which keep their memory.
-func (r *Regression) Reset() {
+// clear empties the errors, which keep their memory: copies share it.
+func (r *Regression) clear() {
 	clearSums(r.sums)
 	r.n = 0
 }

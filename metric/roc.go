@@ -136,8 +136,5 @@ func (r *ROC) against(class int, positive, among func(label int) bool) float64 {
 	return (ranks - p*(p+1)/2) / (p * n)
 }
 
-// Reset empties the ranking.
-func (r *ROC) Reset() { *r = ROC{} }
-
 // String tells how many samples there are.
 func (r *ROC) String() string { return fmt.Sprintf("ranking of %d samples", len(r.labels)) }

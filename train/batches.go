@@ -113,7 +113,7 @@ type scoring struct {
 // run goes through the batches. Where nothing is computed, those are left out that need no memory but what others need, and nobody is told.
 func (s *scoring) run(ctx context.Context) (*scored, error) {
 	f := s.figures
-	f.loss.Reset()
+	f.loss.Clear()
 	f.meters.Reset()
 	f.tried = 0
 	found := &scored{}
