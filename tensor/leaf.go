@@ -221,7 +221,7 @@ func (s *Slot) Get(e *Env) *Tensor {
 // Set keeps t and lets the old value go, once no live graph holds it.
 func (s *Slot) Set(t *Tensor) {
 	old := s.cur
-	s.cur = t.Keep()
+	s.cur = t.keep()
 	if old == nil || old.st.Storage == s.cur.st.Storage {
 		return
 	}

@@ -192,7 +192,47 @@ func TestRelease(t *testing.T) {
 		}
 		fails(t, env, func() { kept.Sum() }, "was released by Release")
 		fails(t, env, func() { kept.Release() }, "was released by Release")
-		fails(t, env, func() { w.Release() }, "with its module")
+	}
+}
+
+// TestReleaseOfOthers: what Keep has not returned is refused, by whatever handle, and stays.
+func TestReleaseOfOthers(t *testing.T) {
+	for _, n := range []int{2, 5000} {
+		env := open(t)
+		w, buffer := tensor.NewParam(env.Full(2, n)), tensor.NewBuffer(env.Full(2, n))
+		root := env.Full(2, n)
+		var slot tensor.Slot
+		var kept *tensor.Tensor
+		turn(env, 0, func(e *tensor.Env) {
+			slot.Set(e.Full(2, n))
+			kept = e.Full(2, n).Keep()
+		})
+		turn(env, 1, func(e *tensor.Env) {
+			for name, x := range map[string]*tensor.Tensor{
+				"a parameter": w, "a buffer": buffer, "a root value": root, "a slot's value": slot.Get(e), "a batch's value": e.Full(2, n),
+			} {
+				for way, h := range map[string]*tensor.Tensor{
+					"itself": x, "in a batch": x.In(e), "detached": x.Detach(), "as a leaf": x.Detach().RequireGrad(), "reshaped": x.Reshape(n, 1), "a part": x.Slice(0, 0, 1),
+				} {
+					fails(t, env, func() { h.Release() }, "Release", "is no value that Keep has returned", "with its module")
+					if got := x.Slice(0, n-1, n).Floats(); got[0] != 2 {
+						t.Errorf("%s, %s, is %v behind a Release", name, way, got)
+					}
+				}
+			}
+			for way, h := range map[string]*tensor.Tensor{"the first part": kept.Slice(0, 0, n-1), "the last": kept.Slice(0, 1, n), "a part as large as all": kept.Slice(0, 1, 2).Expand(n), "of In": kept.In(e).Slice(0, 0, 1)} {
+				fails(t, env, func() { h.Release() }, "a view with what it is of")
+				if got := kept.Slice(0, n-1, n).Floats(); got[0] != 2 {
+					t.Errorf("%s is %v behind a Release of a view", way, got)
+				}
+			}
+		})
+		parameter := tensor.NewParam(kept) // has a copy
+		kept.Detach().Release()
+		fails(t, env, func() { kept.Sum() }, "was released by Release")
+		if got := parameter.Slice(0, 0, 1).Floats(); got[0] != 2 {
+			t.Errorf("a parameter of what was kept is %v behind its Release", got)
+		}
 	}
 }
 

@@ -236,6 +236,13 @@ const keptWhole = 4 << 10
 // Keep returns a detached handle in the root scope, so that the value outlives its batch. A small value, a view, and a value
 // that is there already, is copied. Call it before Backward.
 func (t *Tensor) Keep() *Tensor {
+	c := t.keep()
+	c.env.dev.heap.MarkKept(c.st.Storage)
+	return c
+}
+
+// keep is Keep of what the program cannot release.
+func (t *Tensor) keep() *Tensor {
 	t.alive("Keep")
 	base := t.env.dev.base
 	if base.scope.owns(t.st.Storage) || t.Bytes() != t.st.Bytes() {
@@ -256,10 +263,10 @@ func (t *Tensor) Keep() *Tensor {
 // that holds it has it for as long. Its handles are of no use after that.
 func (t *Tensor) Release() {
 	t.alive("Release")
-	if t.param || !t.env.dev.base.scope.owns(t.st.Storage) {
-		raise("Release", "values of a batch go with it, a parameter or buffer with its module", "%s is no value that Keep has returned", t.title())
+	whole := int64(t.typ.Span()*t.DType().Size()) == t.st.Bytes()
+	if !whole || !t.env.dev.heap.LetGo(t.st.Storage, released) {
+		raise("Release", "values of a batch go with it, a parameter or buffer with its module, a view with what it is of", "%s is no value that Keep has returned", t.title())
 	}
-	t.env.dev.heap.Orphan(t.st.Storage, released)
 }
 
 // RequireGrad returns a new handle on t's value that is a leaf: gradients can be taken with respect to it.

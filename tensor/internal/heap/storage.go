@@ -40,6 +40,7 @@ type Storage struct {
 	pins       int32         // users of a temporary during a walk; see Sweep
 	perishable bool          // may be released before its scope ends, by Expire and with its last hold
 	exempt     bool          // from that
+	kept       bool          // the program's to let go of
 	scratch    bool          // memory that one kernel works in
 	placed     bool          // a line of the program took it over: the heap has its site
 	turn       uint32        // of the heap, when it was made
@@ -215,6 +216,10 @@ func (h *Heap) Drop(st *Storage, why *Cause) {
 func (h *Heap) Orphan(st *Storage, why *Cause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.letGo(st, why)
+}
+
+func (h *Heap) letGo(st *Storage, why *Cause) {
 	if st.orphan = why; st.holds.Load() == 0 {
 		h.release(st, why)
 	}
@@ -225,6 +230,23 @@ func (h *Heap) Exempt(st *Storage) {
 	h.mu.Lock()
 	st.exempt = true
 	h.mu.Unlock()
+}
+
+// MarkKept says that the program may let go of a storage itself.
+func (h *Heap) MarkKept(st *Storage) {
+	h.mu.Lock()
+	st.kept = true
+	h.mu.Unlock()
+}
+
+// LetGo ends the claim of the scope of a storage that was marked so; false: it was not.
+func (h *Heap) LetGo(st *Storage, why *Cause) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if st.kept {
+		h.letGo(st, why)
+	}
+	return st.kept
 }
 
 // Keep moves a storage to another scope and keeps it from being released before that ends.
