@@ -28,6 +28,8 @@ type Report struct {
 	Reserved  int64            // the most that the allocator has taken of the card
 	ByKind    map[string]int64 // Requested, by what the memory served for: package device has the labels
 
+	PeaksOf int // steps of a longer run, whose memory did not come back to what it was: others may need more; 0: the peaks are of all
+
 	Parts int // in which a batch is taken, of a program that chooses; 0: nobody asked
 
 	LargestBatch int    // that fits, of those that were tried; 0: not even one sample; -1: nobody asked
@@ -65,12 +67,13 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Allocated    int64            `json:"peak_allocated"`
 		Reserved     int64            `json:"peak_reserved"`
 		ByKind       map[string]int64 `json:"peak_by_kind"`
+		PeaksOf      int              `json:"peaks_of_steps,omitempty"`
 		Parts        int              `json:"accumulate,omitempty"`
 		LargestBatch *int             `json:"largest_batch"`
 		LimitedBy    *string          `json:"limited_by"`
 		stepLine
 	}{DryRun: true, Card: r.Card, Fits: r.Fits(), Limit: r.Limit, Context: r.Context, Requested: r.Requested, Allocated: r.Allocated,
-		Reserved: r.Reserved, ByKind: r.ByKind, Parts: r.Parts}
+		Reserved: r.Reserved, ByKind: r.ByKind, PeaksOf: r.PeaksOf, Parts: r.Parts}
 	if r.LargestBatch >= 0 {
 		line.LargestBatch, line.LimitedBy = &r.LargestBatch, &r.LimitedBy
 	}

@@ -46,7 +46,8 @@ func (r *run) fill(ctx context.Context) error {
 	}
 	limit := int64(float64(has) * (1 - r.Reserve))
 	report, err := plan.LargestBatch(d.Name(), limit, p.mostBatch()/p.unit(), func(env *tensor.Env, n int) error {
-		return p.rehearse(ctx, env, plan.Setting{Batch: n * p.unit(), Parts: 1})
+		_, err := p.rehearse(ctx, env, plan.Setting{Batch: n * p.unit(), Parts: 1})
+		return err
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,8 @@ type scored struct {
 type figures struct {
 	loss   metric.Mean
 	meters metric.Meters
-	tried  int // batches of the last score that were gone through
+	tried  int  // batches of the last score that were gone through
+	drifts bool // others may need more memory, of any score
 }
 
 // scoring is what is scored.
@@ -151,6 +152,7 @@ func (s *scoring) walk(c data.Config, found *scored) (next int, err error) {
 		}
 		now := layout(d)
 		if (now == left || s.figures.tried >= mostScored) && c.Skip < ends {
+			s.figures.drifts = s.figures.drifts || now != left
 			return ends, nil
 		}
 		left = now
@@ -161,9 +163,9 @@ func (s *scoring) walk(c data.Config, found *scored) (next int, err error) {
 // endBatches is how many batches at the end of a set may be smaller than others: of a text its last rows, and what is left behind them.
 const endBatches = 2
 
-// mostScored is how many batches are scored at most, but for the last, where nothing is computed: usually memory is the same again behind
+// mostScored is how many batches are scored at most, but for the last two, where nothing is computed: usually memory is the same again behind
 // the third.
-const mostScored = 8
+var mostScored = 8
 
 // add takes in a batch.
 func (s *scoring) add(t turn, found *scored) {

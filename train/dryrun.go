@@ -46,7 +46,7 @@ func (r *run) evaluations() (times, batches int) {
 	return times, r.job.test.Batches(size)
 }
 
-// DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, the
+// DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte (see PeaksOf of [plan.Report]), the
 // largest batch that fits, and the time of a step by the model. Nothing is written, no values of weights are read, and nothing is taken of this machine's memory
 // but for batches. Names of cards are as "h100-80", null: before them allowed. c.Device is left alone.
 func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
@@ -154,11 +154,15 @@ func (r *run) mostBatch() int { return max(r.Batch, r.job.train.Len()) }
 
 // tried is what the run with a setting needs on a card.
 func (r *run) tried(ctx context.Context, card string, s plan.Setting) (*plan.Report, error) {
-	report, err := plan.DryRun(card, func(env *tensor.Env) error { return r.rehearse(ctx, env, s) })
+	of := 0
+	report, err := plan.DryRun(card, func(env *tensor.Env) (err error) {
+		of, err = r.rehearse(ctx, env, s)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	report.Unknown = nil // the losses and norms that the loop tells
+	report.PeaksOf, report.Unknown = of, nil // the losses and norms that the loop tells
 	return report, nil
 }
 

@@ -63,6 +63,9 @@ func asWhole(t *testing.T, task string, change map[string]any) {
 		t.Fatal(err)
 	}
 	r := d.Reports[0]
+	if r.PeaksOf != 0 {
+		t.Errorf("%v: peaks are of %d steps only", change, r.PeaksOf)
+	}
 	for _, kind := range []string{"null", off} {
 		whole := peaksOn(t, kind, func(device string) error {
 			c := c

@@ -66,7 +66,7 @@ func (s *session) steps(ctx context.Context) error {
 	c.Steps, c.Done, c.Epoch, c.Skip = s.Steps, s.done, s.at.Epoch, s.at.Batch
 	turns := s.batches.turns(env, c)
 	if s.sparing {
-		turns = s.visited(env, c)
+		turns = s.visited(ctx, env, c)
 	}
 	for t, err := range turns {
 		if err != nil {

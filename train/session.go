@@ -27,6 +27,8 @@ type session struct {
 	batches  batches     // to learn from
 	samples  int         // of them
 	sparing  bool        // only steps are made that may need memory as none before did
+	made     int         // of them
+	drifts   bool        // and their memory does not tell that of the others
 	env      *tensor.Env // the root, whose draws are those of the run
 	average  *average    // nil: none
 	patience *patience   // nil: nothing goes by the scores

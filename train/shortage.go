@@ -156,7 +156,10 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 // program is the run as it can be run again.
 func (r *run) program(ctx context.Context) plan.Program {
 	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: max(1, int(r.Accumulate)), Split: "--accumulate %d"}
-	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
+	p.Run = func(env *tensor.Env, s plan.Setting) error {
+		_, err := r.rehearse(ctx, env, s)
+		return err
+	}
 	p.Pace = func(env *tensor.Env, s plan.Setting) error {
 		_, err := r.pace(ctx, env, s)
 		return err
@@ -184,17 +187,22 @@ func (r *run) program(ctx context.Context) plan.Program {
 	return p
 }
 
-// rehearse is the run with a setting in env, with all its steps as far as memory goes: see [visits].
-func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) error {
+// rehearse is the run with a setting in env, with all its steps as far as memory goes: see [visits]. It tells how many of them the peaks are
+// of, where memory did not come back to what it was; 0: of all.
+func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) (of int, err error) {
 	q, err := r.double(env, s)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	q.sparing = true
-	return q.perform(ctx, func() error {
+	err = q.perform(ctx, func() error {
 		_, err := q.finish(ctx, nil)
 		return err
 	})
+	if q.drifts || q.figures.drifts {
+		of = q.made
+	}
+	return of, err
 }
 
 // paced is how many steps tell how long one takes: the optimizer's state is there from the second on, and with it what is cast ahead.

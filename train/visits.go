@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"iter"
@@ -41,7 +42,7 @@ func position(c *data.Config, perEpoch, step int) data.Position {
 }
 
 // visited are the turns of the steps that a dry run makes.
-func (s *session) visited(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
+func (s *session) visited(ctx context.Context, env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
 	return func(yield func(turn, error) bool) {
 		perEpoch, err := s.epoch()
 		if err != nil {
@@ -49,7 +50,7 @@ func (s *session) visited(env *tensor.Env, c data.Config) iter.Seq2[turn, error]
 			return
 		}
 		v := newVisits(s.Steps, s.situations(perEpoch), s.Capture)
-		i, more := v.next(layout(s.env.Device()))
+		i, more := v.next(ctx, layout(s.env.Device()))
 		for more {
 			at := position(&c, perEpoch, i)
 			s.queued, s.done = i, i
@@ -59,12 +60,16 @@ func (s *session) visited(env *tensor.Env, c data.Config) iter.Seq2[turn, error]
 					return
 				}
 				before := i
-				if i, more = v.next(layout(s.env.Device())); !more || i != before+1 {
+				if i, more = v.next(ctx, layout(s.env.Device())); !more || i != before+1 {
 					break
 				}
 			}
 		}
-		s.queued, s.done = s.Steps, s.Steps
+		if err := ctx.Err(); err != nil {
+			yield(turn{}, err)
+			return
+		}
+		s.queued, s.done, s.made, s.drifts = s.Steps, s.Steps, len(v.made), v.drifts
 	}
 }
 
@@ -81,7 +86,11 @@ func layout(d *tensor.Device) uint64 {
 	}
 	d.Inventory(func(v *tensor.Inventory) {
 		for i := range v.Segments {
-			for _, b := range v.Segments[i].Blocks {
+			s := &v.Segments[i]
+			put(uint64(s.Queue)<<8 | uint64(s.Pool))
+			put(s.Owner[0])
+			put(s.Owner[1])
+			for _, b := range s.Blocks {
 				put(b.Mem.Addr)
 				put(uint64(b.Mem.Size))
 				put(uint64(b.Requested))
@@ -124,15 +133,17 @@ type visits struct {
 	under    arc    // the step that is made
 	fresh    bool   // it is the run's next
 	arcs     []arc
-	total    int
+	made     []situation // of the steps that were made
+	drifts   bool        // memory goes other ways than the steps that were made tell: the peaks are theirs
 }
 
 // countedCaptured is how many batches of a size differ in a captured run: the first step makes what stays, two are recorded, and the next
 // takes memory for the launches. countedPlain is that of others, where a step leaves all that it makes in memory.
 const countedCaptured, countedPlain = 5, 1
 
-// mostVisits bounds the steps of a run whose memory never comes back to what it was; of situations each is made twice all the same.
-const mostVisits = 100
+// mostVisits bounds the steps of a run whose memory never comes back to what it was. Behind them each situation is made twice, unless it was,
+// from whatever memory there is.
+var mostVisits = 100
 
 func newVisits(steps int, of func(step int) situation, captured bool) *visits {
 	v := &visits{steps: steps, of: of, recorded: countedPlain}
@@ -142,39 +153,47 @@ func newVisits(steps int, of func(step int) situation, captured bool) *visits {
 	return v
 }
 
+// glances is how often a long walk looks whether it is to end: each so many steps.
+const glances = 1 << 16
+
 // next is the step to make, if there is one more, where the device's memory has a layout behind the one before.
-func (v *visits) next(layout uint64) (step int, more bool) {
+func (v *visits) next(ctx context.Context, layout uint64) (step int, more bool) {
 	v.arrive(layout)
 	var idle move // from a memory to the same, as most steps of a long run
 	for ; v.step < v.steps; v.step++ {
+		if v.step%glances == 0 && ctx.Err() != nil {
+			return 0, false
+		}
 		m := move{v.there, v.of(v.step)}
 		if m == idle {
 			continue
 		}
-		to, known := v.leads(m)
-		switch {
-		case known:
-			if v.there = to; to == m.from {
+		if a := v.known(m); a != nil {
+			if v.there = a.to; a.to == m.from {
 				idle = m
 			}
 			continue
-		case v.total >= mostVisits && v.made(m.by) > 1:
+		}
+		v.drifts = v.drifts || len(v.made) >= mostVisits
+		switch {
+		case len(v.made) >= mostVisits && v.times(m.by) > 1:
 			continue
-		case v.there != v.here:
+		case len(v.made) < mostVisits && v.there != v.here:
 			return v.make(v.way(), false)
 		}
 		v.step++
 		return v.make(v.step-1, true)
 	}
-	if v.there != v.here {
+	if len(v.made) < mostVisits && v.there != v.here {
 		return v.make(v.way(), false)
 	}
+	v.drifts = v.drifts || v.there != v.here
 	return 0, false
 }
 
 func (v *visits) make(step int, fresh bool) (int, bool) {
 	v.under, v.fresh = arc{move: move{v.here, v.of(step)}, step: step}, fresh
-	v.total++
+	v.made = append(v.made, v.under.by)
 	return step, true
 }
 
@@ -182,7 +201,7 @@ func (v *visits) make(step int, fresh bool) (int, bool) {
 func (v *visits) arrive(layout uint64) {
 	now := memory{layout, v.here.whole, v.here.rest}
 	switch q := &v.under.by; {
-	case v.total == 0:
+	case len(v.made) == 0:
 		v.here, v.there = now, now
 		return
 	case q.samples == v.of(0).samples:
@@ -191,31 +210,31 @@ func (v *visits) arrive(layout uint64) {
 		now.rest = min(now.rest+1, v.recorded)
 	}
 	v.here, v.under.to = now, now
-	switch to, known := v.leads(v.under.move); {
-	case !known:
+	switch a := v.known(v.under.move); {
+	case a == nil:
 		v.arcs = append(v.arcs, v.under)
-	case to != now: // something else than steps has changed the memory
-		v.there = now
+	case a.to != now: // something else than steps has changed the memory
+		*a, v.there, v.drifts = v.under, now, true
 	}
 	if v.fresh {
 		v.there = now
 	}
 }
 
-// leads is what a move leads to, if it was made.
-func (v *visits) leads(m move) (to memory, known bool) {
+// known is a move that was made, with what it led to last, or nil.
+func (v *visits) known(m move) *arc {
 	for i := range v.arcs {
 		if v.arcs[i].move == m {
-			return v.arcs[i].to, true
+			return &v.arcs[i]
 		}
 	}
-	return to, false
+	return nil
 }
 
-// made is how many moves were made in a situation.
-func (v *visits) made(by situation) (n int) {
-	for i := range v.arcs {
-		if v.arcs[i].by == by {
+// times is how many steps were made in a situation.
+func (v *visits) times(by situation) (n int) {
+	for i := range v.made {
+		if v.made[i] == by {
 			n++
 		}
 	}

@@ -127,6 +127,9 @@ func (s *screen) planned(d *train.Dry) {
 		if r.Parts > 0 {
 			s.say("%s: --accumulate auto takes batches of %d in %d parts", r.Card, d.Batch, r.Parts)
 		}
+		if r.PeaksOf > 0 {
+			s.say("%s: memory did not come back to what it was: peaks are of %d steps, and others may need more", r.Card, r.PeaksOf)
+		}
 		s.savings(r.Card, d.Levers[r.Card])
 	}
 	s.lasting(d)
