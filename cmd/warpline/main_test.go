@@ -20,6 +20,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
+	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -308,6 +309,18 @@ func TestTerminal(t *testing.T) {
 	}
 	if !strings.Contains(drawn, "loss 2.0000") || !strings.Contains(drawn, "500 samples/s") || !strings.Contains(drawn, "ETA 40.0 ms") {
 		t.Errorf("drawn %q", drawn)
+	}
+}
+
+// TestPlannedPeaks: a dry run whose peaks are not of all steps says so in a line, and no other does.
+func TestPlannedPeaks(t *testing.T) {
+	for peaksOf, want := range []int{0, 1} {
+		var b bytes.Buffer
+		s := &screen{text: &b, width: 90}
+		s.planned(&train.Dry{Model: "a model", Reports: []*plan.Report{{Card: "l4", PeaksOf: 102 * peaksOf}}})
+		if n := strings.Count(b.String(), "l4: memory did not come back to what it was: peaks are of 102 steps"); n != want || strings.Count(b.String(), "come back") != want {
+			t.Errorf("%s", b.String())
+		}
 	}
 }
 
