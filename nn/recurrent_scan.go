@@ -387,6 +387,12 @@ func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, 
 	if in.whr != nil {
 		d.whr = product(rows(outs), rows(t.Raw))
 	}
+	of := in.places()
+	for i, p := range d.places() { // products with weights of float32 are that, of operands in 16 bits too
+		if *p != nil {
+			*p = (*p).Cast((*of[i]).DType())
+		}
+	}
 	return d.list()
 }
 
