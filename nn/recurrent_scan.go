@@ -372,7 +372,8 @@ func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, 
 		dhp = rows(s.inTime(hs))
 	}
 	d.x = dx.MatMul(in.wih).Reshape(in.x.Shape()...)
-	if xs, n := in.x.Reshape(-1, in.x.Dim(2)), in.x.Dim(2); s.unit.apart() {
+	// One product reads dx once, which pays for bringing its operands together on a host where it is much wider than they are.
+	if xs, n := in.x.Reshape(-1, in.x.Dim(2)), in.x.Dim(2); !s.unit.takes() || !dx.Env().Device().OnHost() {
 		d.wih, d.whh = product(dx, xs), product(dhp, before)
 	} else {
 		both := product(dx, tensor.Cat(1, xs, before))
