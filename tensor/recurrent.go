@@ -11,19 +11,21 @@ func LSTMStep(x, r, c *Tensor) (h, cell, gates *Tensor) {
 	return out[0], out[1], out[2]
 }
 
-// LSTMStepInPlace is [LSTMStep] that writes the gates in the place of x and the state to h, [n, hidden]. All are of one dtype, and
-// nothing is recorded. It is for a host: a card reads x past its caches, and copies the gates there.
+// LSTMStepInPlace is [LSTMStep] that writes the gates in the place of x and the state to h, [n, hidden], on a host: a card reads x
+// past its caches. All are of one dtype, no two of x, r and h share memory, nor c with x or h, and nothing is recorded.
 func LSTMStepInPlace(x, r, c, h *Tensor) (cell *Tensor) {
 	in := quietAll([]*Tensor{x, r, c.Contiguous()})
-	e, gates := joinAll("LSTMStepInPlace", in), in[0]
-	cell = e.make(ir.LSTMStep, in[2].typ, 0, in, nil)
+	e, to := joinAll("LSTMStepInPlace", in), h.quiet()
 	if !e.dev.OnHost() {
-		gates = e.make(ir.LSTMStep, in[0].typ, 0, in, nil)
+		raise("LSTMStepInPlace", "use LSTMStep", "values on %s", e.dev.name)
 	}
-	e.step(ir.LSTMStep, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{h.quiet(), cell, gates})
-	if gates != in[0] {
-		in[0].CopyInPlace(gates)
+	for i, t := range in { // each is read as others are written
+		if t.shares(to) || i > 0 && t.shares(in[0]) {
+			raise("LSTMStepInPlace", "Clone one of them", "x, r, c and h share memory")
+		}
 	}
+	cell = e.make(ir.LSTMStep, in[2].typ, 0, in, nil)
+	e.step(ir.LSTMStep, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{to, cell, in[0]})
 	return cell
 }
 
