@@ -25,6 +25,8 @@ const (
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, more rows of A always
 	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
+	ways         = 8       // which holds so many of them
+	closeSteps   = 2048    // steps of B a multiple of that apart fall into a set or two, and push out the lines of an A as it lies
 	fewBeside    = 16      // fewer panels than that are packed one by one
 	parallelWork = 1 << 19 // least multiply-adds to share
 	batchWork    = 1 << 22 // least multiply-adds of a product in a batch to share it alone
@@ -206,7 +208,8 @@ func (p *product) prepare() bool {
 	if q.Act == ActReLU && q.Before == nil {
 		p.last |= relu
 	}
-	few := q.M <= neverPack && p.a.step == size
+	few := q.M <= neverPack && p.a.step == size && p.b.step%closeSteps != 0 &&
+		(p.a.lane%farStep != 0 || splitBy(q.M, p.set.height).part(0).n+2 <= ways) // a tile reads two vectors of B
 	p.packA = p.a.high != 0 || p.a.lane != size && (p.a.step != size || !p.set.rows) ||
 		!few && (q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep)
 	p.packB = q.M > packRows || q.M > neverPack && p.b.step >= farStep ||
