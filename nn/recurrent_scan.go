@@ -46,8 +46,6 @@ type trace struct {
 	Kept [][]*tensor.Tensor // of the unit
 	Raw  []*tensor.Tensor   // results before a projection
 	Y    []*tensor.Tensor   // results
-	// The states H and the gates by time, one behind the other, where steps write them in place.
-	Room, Gates *tensor.Tensor
 }
 
 // list has what the gradient needs; with puts it back.
@@ -56,7 +54,7 @@ func (t *trace) list() (all []*tensor.Tensor) {
 	for _, k := range t.Kept {
 		all = append(all, k...)
 	}
-	return some(some(all, t.Room), t.Gates)
+	return all
 }
 
 func (t *trace) with(values []*tensor.Tensor) *trace {
@@ -67,9 +65,6 @@ func (t *trace) with(values []*tensor.Tensor) *trace {
 	u := &trace{H: take(len(t.H)), C: take(len(t.C)), Raw: take(len(t.Raw))}
 	for _, k := range t.Kept {
 		u.Kept = append(u.Kept, take(len(k)))
-	}
-	if len(values) > 0 {
-		u.Room, u.Gates = values[0], values[1]
 	}
 	return u
 }
@@ -110,9 +105,6 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 			saved := call.Saved()
 			in := given.with(saved)
 			t := shape.with(saved[len(given.list()):])
-			if !call.Last() { // gradients of gates may not be written over them
-				t.Gates = nil
-			}
 			if in.x.Env().Recording() { // a second derivative goes through all that the trace was made of
 				t = s.forward(in, true)
 			}
@@ -124,12 +116,7 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 
 // results are those of the operation.
 func (s *scan) results(t *trace) []*tensor.Tensor {
-	out := []*tensor.Tensor{nil, t.H[len(t.H)-1]}
-	if t.Room != nil { // the gradient needs that as it is
-		out[0], out[1] = s.after(t.Room).Clone(), out[1].Clone()
-	} else {
-		out[0] = tensor.Stack(0, s.inTime(t.Y)...)
-	}
+	out := []*tensor.Tensor{tensor.Stack(0, s.inTime(t.Y)...), t.H[len(t.H)-1]}
 	if s.unit.cell() {
 		out = append(out, t.C[len(t.C)-1])
 	}
@@ -142,21 +129,6 @@ func (s *scan) at(k, n int) int {
 		return n - 1 - k
 	}
 	return k
-}
-
-// before and after are the states that steps begin and end with, of those of a room, by time.
-func (s *scan) before(room *tensor.Tensor) *tensor.Tensor {
-	if s.reverse {
-		return room.Slice(0, 1, room.Dim(0))
-	}
-	return room.Slice(0, 0, room.Dim(0)-1)
-}
-
-func (s *scan) after(room *tensor.Tensor) *tensor.Tensor {
-	if s.reverse {
-		return room.Slice(0, 0, room.Dim(0)-1)
-	}
-	return room.Slice(0, 1, room.Dim(0))
 }
 
 // inTime is a list by steps as one by time.
@@ -186,23 +158,14 @@ func (s *scan) forward(in operands, keep bool) *trace {
 		if in.c != nil && !keep {
 			last.C = in.c.In(e).Clone()
 		}
-		steps := in.x.Dim(0)
-		if s.inPlace(e, xp, in.h, in.c, whh) {
-			t.Room, t.Gates = tensor.LSTMRoom(in.h.In(e), steps+1), xp
-			last.H = t.Room.Select(0, s.at(0, steps+1)).CopyInPlace(in.h)
-		}
 		t.states(&last, keep)
-		for k := range steps {
+		for k, steps := 0, in.x.Dim(0); k < steps; k++ {
 			last = tensor.Do(e, func(e *tensor.Env) stepped {
 				hp := last.H.In(e).MatMul(whh)
 				if inner != nil {
 					hp = hp.AddInPlace(inner)
 				}
-				var to *tensor.Tensor
-				if t.Room != nil {
-					to = t.Room.Select(0, s.at(k+1, steps+1))
-				}
-				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C, to)
+				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C)
 				if !keep {
 					r.forget(last.C)
 				}
@@ -216,16 +179,6 @@ func (s *scan) forward(in operands, keep bool) *trace {
 		}
 		return t
 	})
-}
-
-// inPlace reports whether steps write their gates over the sums of inputs, and their states behind each other.
-func (s *scan) inPlace(e *tensor.Env, all ...*tensor.Tensor) bool {
-	for _, t := range all {
-		if t == nil || t.DType() != all[0].DType() {
-			return false
-		}
-	}
-	return s.unit.takes() && s.mask == nil && s.whr == nil && !e.Recording() && e.Device().OnHost()
 }
 
 // states takes in those after a step, or in place of those before.
@@ -252,8 +205,8 @@ func (r *stepped) forget(c *tensor.Tensor) {
 }
 
 // step is one step at a time; of samples that it does not count for, the state stays.
-func (s *scan) step(in operands, time int, xp, hp, h, c, to *tensor.Tensor) (r stepped) {
-	r.H, r.C, r.Kept = s.unit.forward(xp, hp, h, c, to)
+func (s *scan) step(in operands, time int, xp, hp, h, c *tensor.Tensor) (r stepped) {
+	r.H, r.C, r.Kept = s.unit.forward(xp, hp, h, c)
 	if in.whr != nil {
 		r.Raw, r.H = r.H, r.H.Linear(in.whr, nil)
 	}
@@ -301,8 +254,8 @@ func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor
 	whole := in.whh
 	in.whh = spread(whole)
 	var all *tensor.Tensor // the gradients of xp, one behind the other
-	if all = t.Gates; all == nil && s.unit.takes() && !dh.Env().Recording() {
-		all = tensor.LSTMRoom(t.Kept[0][0], steps)
+	if s.unit.takes() && !dh.Env().Recording() {
+		all = tensor.LSTMGradRoom(t.Kept[0][0], steps)
 	}
 	for k := steps - 1; k >= 0; k-- {
 		var to *tensor.Tensor
@@ -362,23 +315,12 @@ func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, 
 	steps := len(hs)
 	rows := func(list []*tensor.Tensor) *tensor.Tensor { return tensor.Cat(0, list...) }
 	product := func(g, v *tensor.Tensor) *tensor.Tensor { return g.Transpose(0, 1).MatMul(v) }
-	dhp, before := dx, t.Room
-	if before != nil {
-		before = s.before(before).Reshape(-1, s.width)
-	} else {
-		before = rows(s.inTime(t.H[:steps]))
-	}
+	dhp, before := dx, rows(s.inTime(t.H[:steps]))
 	if s.unit.apart() {
 		dhp = rows(s.inTime(hs))
 	}
 	d.x = dx.MatMul(in.wih).Reshape(in.x.Shape()...)
-	// One product reads dx once, which pays for bringing its operands together on a host where it is much wider than they are.
-	if xs, n := in.x.Reshape(-1, in.x.Dim(2)), in.x.Dim(2); !s.unit.takes() || !dx.Env().Device().OnHost() {
-		d.wih, d.whh = product(dx, xs), product(dhp, before)
-	} else {
-		both := product(dx, tensor.Cat(1, xs, before))
-		d.wih, d.whh = both.Slice(1, 0, n).Contiguous(), both.Slice(1, n, n+s.width).Contiguous()
-	}
+	d.wih, d.whh = product(dx, in.x.Reshape(-1, in.x.Dim(2))), product(dhp, before)
 	if in.bih != nil {
 		d.bih = dx.Sum(0)
 		if d.bhh = d.bih; s.unit.apart() {
@@ -402,10 +344,10 @@ type unit interface {
 	gates() int
 	cell() bool  // it has a state c beside h
 	apart() bool // what comes of h is not only added to what comes of x
-	takes() bool // both ways write to where they are told
+	takes() bool // backward writes the gradient of xp to where it is told
 	// forward gives h and c from the sums xp of inputs and hp of h, [n, gates·hidden] each, and what backward needs.
-	// hp is its own, and so is xp where the state is written to a place, which is nil where it is not.
-	forward(xp, hp, h, c, to *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
+	// hp is its own.
+	forward(xp, hp, h, c *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
 	// backward gives the gradients of xp and hp, what of h's does not go through hp, and c's. to may be nil.
 	backward(kept []*tensor.Tensor, h, c, dh, dc, to *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor)
 }
@@ -431,11 +373,7 @@ func (lstmUnit) cell() bool  { return true }
 func (lstmUnit) apart() bool { return false }
 func (lstmUnit) takes() bool { return true }
 
-func (lstmUnit) forward(xp, hp, _, c, to *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
-	if to != nil {
-		c2 = tensor.LSTMStepInPlace(xp, hp, c, to)
-		return to, c2, []*tensor.Tensor{xp, c2}
-	}
+func (lstmUnit) forward(xp, hp, _, c *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	h, c2, gates := tensor.LSTMStep(xp, hp, c)
 	return h, c2, []*tensor.Tensor{gates, c2}
 }
@@ -452,7 +390,7 @@ func (gruUnit) cell() bool  { return false }
 func (gruUnit) apart() bool { return true }
 func (gruUnit) takes() bool { return false }
 
-func (gruUnit) forward(xp, hp, h, _, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+func (gruUnit) forward(xp, hp, h, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	n := h.Dim(1)
 	both := gate(xp, 0, 2, n).Add(gate(hp, 0, 2, n)).Sigmoid()
 	r, z, inner := gate(both, 0, 1, n), gate(both, 1, 1, n), gate(hp, 2, 1, n)
@@ -477,7 +415,7 @@ func (rnnUnit) cell() bool  { return false }
 func (rnnUnit) apart() bool { return false }
 func (rnnUnit) takes() bool { return false }
 
-func (u rnnUnit) forward(xp, hp, _, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+func (u rnnUnit) forward(xp, hp, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	if h = hp.AddInPlace(xp); u.relu {
 		h = h.ReLU()
 	} else {

@@ -16,7 +16,6 @@ type pass struct {
 	id      uint64
 	out     *Env // of gradients that are returned
 	record  bool
-	retain  bool
 	sides   []*side        // the devices that gradients have reached
 	only    map[*leaf]bool // nil: every leaf
 	grads   map[*leaf]*Tensor
@@ -97,7 +96,7 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 	if t = t.current(op, t.env); t.node == nil {
 		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s%s carries no graph", t.st.What(), t.elsewhere())
 	}
-	p := &pass{id: passes.Add(1), op: op, record: record, retain: retain, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
+	p := &pass{id: passes.Add(1), op: op, record: record, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
 	p.trace(t.node)
 	if len(p.pending) == 0 {
 		if grads != nil {
@@ -380,7 +379,6 @@ func (p *pass) gradients(n *node, env *Env) []*Tensor {
 	o := n.odds()
 	if o.call != nil {
 		var gs []*Tensor
-		o.call.last = !p.retain && !p.record
 		p.call(func() { gs = o.call.backward(n, env) })
 		return gs
 	}

@@ -24,7 +24,6 @@ type Call struct {
 	env   *Env
 	in    []*Tensor
 	types []*ir.Type // of the operands
-	last  bool
 }
 
 // Save keeps values for Backward.
@@ -43,13 +42,6 @@ func (c *Call) Saved() []*Tensor {
 		out[i] = c.node.open(&c.node.keep[i], c.env)
 	}
 	return out
-}
-
-// Last tells whether Backward runs for the last time, and may write over what only it has saved: a graph that is kept, or
-// recorded while it is walked, is asked for the values again.
-func (c *Call) Last() bool {
-	c.backwardOnly("Last")
-	return c.last
 }
 
 // Want tells whether operand i wants a gradient.

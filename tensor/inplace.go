@@ -200,12 +200,10 @@ func (t *Tensor) fitted(op string, u *Tensor, e *Env) *Tensor {
 
 // overlaps reports whether t and u share memory in another way than element by element.
 func (t *Tensor) overlaps(u *Tensor) bool {
-	return t.shares(u) && !(t.typ == u.typ && t.off == u.off)
-}
-
-// shares reports whether t and u may share memory.
-func (t *Tensor) shares(u *Tensor) bool {
-	return t.st == u.st && t.off < u.off+u.typ.Span() && u.off < t.off+t.typ.Span()
+	if t.st != u.st || t.typ == u.typ && t.off == u.off {
+		return false
+	}
+	return t.off < u.off+u.typ.Span() && u.off < t.off+t.typ.Span()
 }
 
 // mayWrite refuses writes that would lose or outlive a graph. It returns the value of which t is a view.
