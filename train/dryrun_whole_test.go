@@ -81,7 +81,7 @@ func asWhole(t *testing.T, task string, change map[string]any) {
 
 // TestDryRunIsTheWholeRun walks tasks, levers, batches and schedules: a dry run has the peaks of all steps and scores, to the byte.
 func TestDryRunIsTheWholeRun(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 160)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 480)
 	ways := maps.Clone(levers)
 	maps.Copy(ways, otherWays)
 	for task, of := range wholeTasks(t) {
