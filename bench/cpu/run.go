@@ -53,16 +53,13 @@ func (r *runner) run(row *row, threads int) {
 		if row.share > 0 {
 			res.ceiling = append(res.ceiling, 2*kernels.Ceiling(cpufeat.Active()))
 		}
-		settle(threads)
 		res.ours = append(res.ours, seconds(w.Turn, turns, time))
 		for _, l := range layouts {
 			if r.kept != nil {
-				settle(threads)
 				res.theirs[l] = append(res.theirs[l], ask(r.kept, row, l, threads, turns))
 			}
 		}
 		if r.plain != nil && i < shown {
-			settle(threads)
 			res.people = append(res.people, ask(r.plain, row, res.layout(), threads, turns))
 		}
 	}
@@ -71,14 +68,6 @@ func (r *runner) run(row *row, threads int) {
 	}
 	r.tell(res)
 	r.otherGo(res, turns)
-}
-
-// settle lets the other side's threads go to sleep: OpenMP's wait for their next work with a core each, for 0.2 s after the last, and who
-// came next would share it with them.
-func settle(threads int) {
-	if threads > 1 {
-		time.Sleep(300 * time.Millisecond)
-	}
 }
 
 // work is the FLOP of a row's turn.
