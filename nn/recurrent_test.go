@@ -121,7 +121,7 @@ func TestRecurrentModule(t *testing.T) {
 	}
 }
 
-// TestRecurrentRetain: a graph that is kept gives its gradients again, though the last walk writes over what was saved.
+// TestRecurrentRetain: a graph that is kept gives its gradients again: no walk writes over what was saved.
 func TestRecurrentRetain(t *testing.T) {
 	env := freshEnv(t)
 	l, x := NewLSTM(env, 3, 4, RecurrentConfig{}), env.Randn(5, 2, 3)
