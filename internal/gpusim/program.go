@@ -17,7 +17,8 @@ import (
 
 // Program is a module on a device: its variables have addresses, its kernels compile on first use.
 type Program struct {
-	dev *Device
+	dev    *Device
+	source *Source
 	*flow.Module
 	allocs  map[*ptx.Var]*memory.Allocation
 	bytes   int64 // of variables
@@ -60,10 +61,13 @@ func (r Rejected) Error() string { return "gpusim: " + InvalidPTX.String() + ": 
 // (Rejected), and a variable that the simulator does not support, is an error here. A kernel that is not supported is refused
 // for itself (Kernel.Refused) with the instruction and its line; Load fails with the first one's error if there is no other
 // kernel. Kernels compile on first use.
-func (d *Device) Load(m *ptx.Module) (*Program, error) {
+func (d *Device) Load(m *ptx.Module) (*Program, error) { return d.LoadSource(NewSource(m)) }
+
+// LoadSource is Load of a module that other devices may load too.
+func (d *Device) LoadSource(s *Source) (*Program, error) {
 	var bad Rejected
 	unknown := map[ptx.Pos]*ptx.Error{}
-	for _, e := range ptx.Check(m) {
+	for _, e := range ptx.Check(s.Module) {
 		if e.Newer {
 			unknown[e.Pos] = e
 		} else {
@@ -73,11 +77,12 @@ func (d *Device) Load(m *ptx.Module) (*Program, error) {
 	if bad != nil {
 		return nil, bad
 	}
-	return d.load(m, unknown)
+	return d.load(s, unknown)
 }
 
 // load is Load without the assembler's view, but for the instructions that it does not know.
-func (d *Device) load(m *ptx.Module, unknown map[ptx.Pos]*ptx.Error) (*Program, error) {
+func (d *Device) load(s *Source, unknown map[ptx.Pos]*ptx.Error) (*Program, error) {
+	m := s.Module
 	d.Lock()
 	defer d.Unlock()
 	if err := d.Failed(); err != nil {
@@ -92,7 +97,7 @@ func (d *Device) load(m *ptx.Module, unknown map[ptx.Pos]*ptx.Error) (*Program, 
 	if m.AddressSize == 32 {
 		return nil, memory.Refuse(InvalidPTX, "a module with addresses of 32 bits, which .address_size 64 avoids")
 	}
-	p := &Program{dev: d, unknown: unknown, allocs: map[*ptx.Var]*memory.Allocation{}, kernels: map[string]*Kernel{}}
+	p := &Program{dev: d, source: s, unknown: unknown, allocs: map[*ptx.Var]*memory.Allocation{}, kernels: map[string]*Kernel{}}
 	p.Module = flow.NewModule(m, func(v *ptx.Var) error {
 		if err := p.placeGlobal(v); err != nil {
 			return err
@@ -226,11 +231,19 @@ func (k *Kernel) compiled(v compile.Variant) (*warp.Code, error) {
 	if c := k.code[v]; c != nil {
 		return c, nil
 	}
-	c, err := compile.Kernel(k.prog.Module, k.fn, v)
+	c, err := k.prog.compile(k.fn, v)
 	if err == nil {
 		k.code[v] = c
 	}
 	return c, err
+}
+
+// compile is the code of a kernel, which all devices share unless variables have addresses in it.
+func (p *Program) compile(fn *ptx.Func, v compile.Variant) (*warp.Code, error) {
+	if len(p.Globals) > 0 {
+		return compile.Kernel(p.Module, fn, v)
+	}
+	return p.source.compiled(fn, v)
 }
 
 // Kernels lists the kernels in source order.

@@ -31,7 +31,7 @@ func newRig(t testing.TB, src string, track bool) *rig {
 		t.Fatal(err)
 	}
 	d := NewDevice(A100(), track)
-	p, err := d.load(m, nil) // tests have forms that a card's assembler refuses
+	p, err := d.load(NewSource(m), nil) // tests have forms that a card's assembler refuses
 	if err != nil {
 		t.Fatal(err)
 	}

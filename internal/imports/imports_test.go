@@ -91,7 +91,8 @@ const rules = `
 	kernel < examples/kernels;
 	internal/render < internal/finding;
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
-	NONE < internal/xid, internal/lzma;
+	NONE < internal/xid, internal/lzma, internal/slab;
+	internal/slab < internal/ptx, internal/gpusim/compile;
 	internal/lzma < internal/tables, internal/cuda/kernels/gen;
 	internal/tables, internal/durable, internal/advice < internal/sources;
 	internal/sources < internal/exercise, internal/lesson, internal/cuda/kernels/gen;

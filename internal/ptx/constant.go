@@ -42,7 +42,8 @@ func (p *parser) constant() *Imm {
 		return p.number()
 	}
 	v := p.expr(0)
-	imm := &Imm{Pos: pos, Bits: uint64(v.v)}
+	imm := p.imms.New()
+	*imm = Imm{Pos: pos, Bits: uint64(v.v)}
 	if v.unsigned {
 		imm.Kind = ImmUint
 	}

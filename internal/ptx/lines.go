@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/slab"
 )
 
 // tableMark is the first line of a table of lines.
@@ -203,6 +205,7 @@ type lineReader struct {
 	text string         // of the line, as far as it is still to be read
 	left []*Inst        // of the function, whose lines are still to be read
 	locs map[*Inst]*Loc // by the first instruction that each is for
+	made slab.Slab[Loc]
 }
 
 // line reads a file, or a function.
@@ -323,7 +326,9 @@ func (r *lineReader) run(run lineRun) error {
 		return fmt.Errorf("a line for %d of the %d instructions that are left", run.n, len(r.left))
 	}
 	if run.Line != 0 {
-		r.locs[r.left[0]] = &Loc{Pos: r.left[0].Pos, File: run.File, Line: run.Line}
+		loc := r.made.New()
+		*loc = Loc{Pos: r.left[0].Pos, File: run.File, Line: run.Line}
+		r.locs[r.left[0]] = loc
 	}
 	r.left = r.left[run.n:]
 	r.pass(run)

@@ -68,7 +68,8 @@ func (p *parser) named(label bool) Operand {
 
 // register makes the operand of a register whose name has been read.
 func (p *parser) register(t token, id int) *Reg {
-	r := &Reg{Pos: t.pos, Name: t.text, ID: id}
+	r := p.regs.New()
+	*r = Reg{Pos: t.pos, Name: t.text, ID: id}
 	if p.tok.kind == tokDot && !p.tok.space {
 		r.Sel = p.selector()
 	}
@@ -113,19 +114,22 @@ func (p *parser) special(t token) Operand {
 
 func (p *parser) vec() Operand {
 	v := &Vec{Pos: p.expect("{").pos}
+	elems := make([]Operand, 0, 8)
 	for !p.is("}") {
-		v.Elems = append(v.Elems, p.operand(false))
+		elems = append(elems, p.operand(false))
 		if !p.accept(",") {
 			break
 		}
 	}
+	v.Elems = p.args.Clone(elems)
 	p.expect("}")
 	return v
 }
 
 // addr reads [base + off] or [base, more].
 func (p *parser) addr() Operand {
-	a := &Addr{Pos: p.expect("[").pos}
+	a := p.addrs.New()
+	a.Pos = p.expect("[").pos
 	a.Base = p.operand(false)
 	switch base := a.Base.(type) {
 	case *Sym:

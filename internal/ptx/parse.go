@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/slab"
 )
 
 // Bounds on what a source may ask of the parser and of those who read its result. All are far above what compilers emit.
@@ -22,6 +24,14 @@ type parser struct {
 	scope *scope
 	fn    *Func // the function whose body is parsed
 	depth int
+
+	// A module is many small things that live as long as it does.
+	insts slab.Slab[Inst]
+	mods  slab.Slab[string]
+	args  slab.Slab[Operand]
+	regs  slab.Slab[Reg]
+	imms  slab.Slab[Imm]
+	addrs slab.Slab[Addr]
 }
 
 // Parse reads a module. The error is an *Error with the first thing that is wrong.

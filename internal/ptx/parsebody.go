@@ -362,27 +362,26 @@ func (p *parser) guard() *Guard {
 // inst reads an instruction from its opcode to its semicolon.
 func (p *parser) inst(g *Guard) *Inst {
 	t := p.ident("an instruction")
-	in := &Inst{Pos: t.pos, Guard: g, Op: t.text}
-	if p.tok.kind == tokDot {
-		in.Mods = make([]string, 0, 3)
-	}
+	in := p.insts.New()
+	*in = Inst{Pos: t.pos, Guard: g, Op: t.text}
+	mods := make([]string, 0, 8)
 	for p.tok.kind == tokDot {
-		in.Mods = append(in.Mods, p.advance().text[1:])
+		mods = append(mods, p.advance().text[1:])
 	}
+	in.Mods = p.mods.Clone(mods)
 	if in.Op == "call" {
 		p.callOperands(in)
 		return in
 	}
 	branch := in.Op == "bra" || in.Op == "brx"
-	if !p.is(";") {
-		in.Args = make([]Operand, 0, 3)
-	}
+	args := make([]Operand, 0, 8)
 	for !p.is(";") {
-		in.Args = append(in.Args, p.operand(branch))
+		args = append(args, p.operand(branch))
 		if !p.accept(",") {
 			break
 		}
 	}
+	in.Args = p.args.Clone(args)
 	if !p.is(";") {
 		p.fail("unexpected", `"," or ";"`)
 	}

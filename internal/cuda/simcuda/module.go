@@ -61,7 +61,8 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 	if len(image) == 0 {
 		return nil, "the image is empty", driver.InvalidValue
 	}
-	m, err := parse(string(image))
+	s, err := parse(string(image))
+	m := s.Module
 	if v, ok := headerVersion(image, m); ok && (ptx.Version{Major: ptxMajor, Minor: ptxMinor}).Less(v) {
 		return nil, fmt.Sprintf("the module is of PTX %s; the driver, of CUDA %d.%d, knows PTX up to %d.%d", v, driverVersion/1000, driverVersion%1000/10, ptxMajor, ptxMinor), driver.UnsupportedPTXVersion
 	}
@@ -75,12 +76,12 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 	if why := unfit(m.Target, c.dev.sim.Card.Compute); why != "" {
 		return nil, why, driver.NoBinaryForGPU
 	}
-	return c.place(m)
+	return c.place(s)
 }
 
 // place puts a module that is right onto the device.
-func (c *context) place(m *ptx.Module) (*module, string, driver.Result) {
-	prog, err := c.dev.sim.Load(m)
+func (c *context) place(s *gpusim.Source) (*module, string, driver.Result) {
+	prog, err := c.dev.sim.LoadSource(s)
 	var bad gpusim.Rejected
 	if errors.As(err, &bad) {
 		var log strings.Builder
@@ -97,6 +98,7 @@ func (c *context) place(m *ptx.Module) (*module, string, driver.Result) {
 		}
 		return nil, err.Error(), r
 	}
+	m := s.Module
 	x := &module{ctx: c, prog: prog, version: m.Version, funcs: map[string]driver.Function{}}
 	for v := range m.Vars() {
 		if v.Space == ptx.ConstSpace {

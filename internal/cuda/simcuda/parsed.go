@@ -6,18 +6,19 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// parsed are the modules in use, by the hashes of their texts: the GPUs of a machine load the same kernels, and what is read of a text
-// is as much again as what is compiled from it. Nothing changes it.
+// parsed are the modules in use, by the hashes of their texts: GPUs load the same kernels, and what is read of a text and compiled
+// from it is of all that load it. Nothing changes it.
 var parsed = struct {
 	sync.Mutex
-	modules map[[sha256.Size]byte]weak.Pointer[ptx.Module]
-}{modules: map[[sha256.Size]byte]weak.Pointer[ptx.Module]{}}
+	modules map[[sha256.Size]byte]weak.Pointer[gpusim.Source]
+}{modules: map[[sha256.Size]byte]weak.Pointer[gpusim.Source]{}}
 
 // parse is [ptx.Parse] with the lines of the text's debug information, once for all who have the same text.
-func parse(text string) (*ptx.Module, error) {
+func parse(text string) (*gpusim.Source, error) {
 	key := sha256.Sum256([]byte(text))
 	parsed.Lock()
 	known := parsed.modules[key].Value()
@@ -26,17 +27,18 @@ func parse(text string) (*ptx.Module, error) {
 		return known, nil
 	}
 	m, err := ptx.Parse(text)
-	if err != nil {
-		return m, err
+	if err == nil {
+		err = ptx.AddLines(m, text)
 	}
-	if err := ptx.AddLines(m, text); err != nil {
-		return m, err
+	s := gpusim.NewSource(m)
+	if err != nil {
+		return s, err
 	}
 	parsed.Lock()
 	defer parsed.Unlock()
-	parsed.modules[key] = weak.Make(m)
-	runtime.AddCleanup(m, forget, key)
-	return m, nil
+	parsed.modules[key] = weak.Make(s)
+	runtime.AddCleanup(s, forget, key)
+	return s, nil
 }
 
 // forget ends what is known of a text, unless it was read again meanwhile.

@@ -16,7 +16,7 @@ type byteFlow struct {
 	size  int // of the destination
 	guard int // register of the predicate, -1 without
 	src   []int
-	needs [8][]uint8
+	needs []uint8 // of a source, one for each byte of the destination, then those of the next
 }
 
 // byteFlow is nil for an instruction whose bytes are not followed.
@@ -31,21 +31,24 @@ func (e *emitter) byteFlow() *byteFlow {
 		return nil
 	}
 	id := e.in.Frame.Reg + d.(*ptx.Reg).ID
-	b := &byteFlow{dst: id, size: e.f.Regs[id].Type.Size(), guard: -1}
+	b := e.flows.New()
+	*b = byteFlow{dst: id, size: e.f.Regs[id].Type.Size(), guard: -1}
 	if e.in.Guard != nil {
 		b.guard = e.in.GuardReg()
 	}
+	src, needs := make([]int, 0, 4), make([]uint8, 0, 4*8)
 	for k, o := range e.in.Args[1:] {
 		r, ok := o.(*ptx.Reg)
 		if !ok {
 			continue
 		}
 		from := e.in.Frame.Reg + r.ID
-		b.src = append(b.src, from)
+		src = append(src, from)
 		for i := range b.size {
-			b.needs[i] = append(b.needs[i], depends(i, k)&uint8(1<<e.f.Regs[from].Type.Size()-1))
+			needs = append(needs, depends(i, k)&uint8(1<<e.f.Regs[from].Type.Size()-1))
 		}
 	}
+	b.src, b.needs = e.sources.Clone(src), e.needs.Clone(needs)
 	return b
 }
 
@@ -60,7 +63,7 @@ func (b *byteFlow) follow(w *warp.Warp) {
 		}
 		constant := true
 		for k, r := range b.src {
-			for bytes := b.needs[i][k]; bytes != 0; bytes &= bytes - 1 {
+			for bytes := b.needs[k*b.size+i]; bytes != 0; bytes &= bytes - 1 {
 				bad[i] |= w.UndefIn(r, simt.Lowest(uint32(bytes)), 1)
 				constant = false
 			}

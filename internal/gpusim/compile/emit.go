@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 	"github.com/warpline-ml/warpline/internal/ptx"
+	"github.com/warpline-ml/warpline/internal/slab"
 )
 
 // emitter turns the instructions of a flat function into ops. It runs twice: a scan finds which registers each
@@ -48,6 +49,11 @@ type emitter struct {
 	consts32 map[uint32]int32
 	consts64 map[uint64]int32
 	specials map[string]warp.Slot
+
+	sites   slab.Slab[check.Site]
+	flows   slab.Slab[byteFlow]
+	sources slab.Slab[int]
+	needs   slab.Slab[uint8]
 }
 
 func newEmitter(f *flow.Flat, v Variant) (*emitter, error) {
@@ -89,7 +95,8 @@ func (e *emitter) fail(format string, args ...any) {
 func (e *emitter) instruction(in *flow.Inst) warp.Op {
 	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access, e.remote = in, nil, nil, e.vector[:0], nil, nil, nil, nil, false
 	e.parts, e.touches = nil, nil
-	e.site = &check.Site{Inst: in.Inst, Loc: in.Loc, Module: e.f.Prog.Ptx, Id: uint32(len(e.code.Sites))}
+	e.site = e.sites.New()
+	*e.site = check.Site{Inst: in.Inst, Loc: in.Loc, Module: e.f.Prog.Ptx, Id: uint32(len(e.code.Sites))}
 	e.code.Sites = append(e.code.Sites, e.site)
 	if e.use == nil {
 		e.use = &flow.Usage{}

@@ -1,0 +1,80 @@
+package gpusim
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// TestSource: devices that load a source share the code of its kernels, unless it has variables, and what a launch on one reads and
+// writes is that device's, also where both have memory at the same addresses and launch at the same time.
+func TestSource(t *testing.T) {
+	const plain, variable = "", ".global .u32 total = 5;\n"
+	for name, declared := range map[string]string{"plain": plain, "a variable": variable} {
+		t.Run(name, func(t *testing.T) {
+			body := "ld.global.u32 %v, [%out]; add.u32 %v, %v, 1; st.global.u32 [%out], %v;"
+			if declared != "" {
+				body += "\nmov.u64 %at, total; atom.global.add.u32 %v, [%at], 1; st.global.u32 [%out+4], %v;"
+			}
+			text := wrap(".reg .u32 %v;\n", body)
+			const head = ".address_size 64\n"
+			text = text[:len(".version 7.4\n.target sm_80\n"+head)] + declared + text[len(".version 7.4\n.target sm_80\n"+head):]
+			m, err := ptx.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := NewSource(m)
+			const devices, lanes, launches = 3, 32, 40
+			var kernels [devices]*Kernel
+			var work sync.WaitGroup
+			for i := range devices {
+				d := NewDevice(A100(), true)
+				p, err := d.LoadSource(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k := p.Kernel("k")
+				kernels[i] = k
+				r := &rig{t, d, p}
+				at := r.upload(make([]uint64, lanes), fmt.Sprint("numbers of device ", i))
+				work.Go(func() {
+					for n := range launches * (i + 1) {
+						o := Options{}
+						if n%3 == 0 {
+							o.Checks = Memcheck | Initcheck | Racecheck
+						}
+						if _, err := d.Launch(k, d1(1), d1(lanes), 0, pack(k, at, at), o); err != nil {
+							t.Errorf("device %d, launch %d: %v", i, n, err)
+							return
+						}
+					}
+					got := download[uint32](r, at, 2*lanes)
+					for lane := range lanes {
+						if got[2*lane] != uint32(launches*(i+1)) {
+							t.Errorf("device %d: lane %d has %d after %d launches", i, lane, got[2*lane], launches*(i+1))
+						}
+					}
+					if most := uint32(5 + lanes*launches*(i+1) - 1); declared != "" {
+						seen := false
+						for lane := range lanes {
+							seen = seen || got[2*lane+1] == most
+						}
+						if !seen {
+							t.Errorf("device %d: no lane found %d in the variable: %v", i, most, got)
+						}
+					}
+				})
+			}
+			work.Wait()
+			shared := true
+			for v, c := range kernels[0].code {
+				shared = shared && kernels[1].code[v] == c && kernels[2].code[v] == c
+			}
+			if shared != (declared == "") {
+				t.Errorf("the devices share code: %v", shared)
+			}
+		})
+	}
+}
