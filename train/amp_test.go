@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -19,8 +20,8 @@ func TestAMP(t *testing.T) {
 	losses := map[float64]string{}
 	exact := math.NaN()
 	for _, value := range train.AMPs {
-		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "amp": value})
-		r, _ := mustRun(t, c)
+		c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "amp": value})
+		r, _ := traintest.Run(t, c)
 		if value == string(train.AMPNone) {
 			exact = r.Loss
 		}
@@ -37,11 +38,11 @@ func TestAMP(t *testing.T) {
 // TestAMPOfEarlierVersions: the truth value in an old run's settings is bf16, and such a run goes on as it would have.
 func TestAMPOfEarlierVersions(t *testing.T) {
 	dir := t.TempDir()
-	data := pictures(t, 40, 1, 6, 3)
+	data := traintest.Pictures(t, 40, 1, 6, 3)
 	run := func(out string, steps int, resume bool) *train.Result {
-		c := config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": steps, "amp": true})
+		c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": steps, "amp": true})
 		c.Out, c.Resume = filepath.Join(dir, out), resume
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		return r
 	}
 	want := run("whole", 8, false)
@@ -70,11 +71,11 @@ func TestAMPOfEarlierVersions(t *testing.T) {
 // has their number and the scale.
 func TestFP16Overflows(t *testing.T) {
 	dir := t.TempDir()
-	data := pictures(t, 40, 1, 6, 3)
+	data := traintest.Pictures(t, 40, 1, 6, 3)
 	run := func(out string, steps int, capture, resume bool) *train.Result {
-		c := config(t, "mlp", map[string]any{"data": data, "batch": 1, "steps": steps, "lr": 3, "optimizer": "sgd", "amp": "fp16"})
+		c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 1, "steps": steps, "lr": 3, "optimizer": "sgd", "amp": "fp16"})
 		c.Out, c.Capture, c.Resume = filepath.Join(dir, out), capture, resume
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		return r
 	}
 	want := run("whole", 24, false, false)
@@ -103,8 +104,8 @@ func TestFP16Overflows(t *testing.T) {
 func TestAMPOnASimulatedCard(t *testing.T) {
 	for _, value := range train.AMPs {
 		run := func(device string) *train.Result {
-			c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 20, "lr": 0.01, "amp": value, "device": device})
-			r, _ := mustRun(t, c)
+			c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 20, "lr": 0.01, "amp": value, "device": device})
+			r, _ := traintest.Run(t, c)
 			return r
 		}
 		allowed := map[train.AMP]float64{train.AMPBF16: dtype.BF16.Epsilon()}[train.AMP(value)]
@@ -129,8 +130,8 @@ func TestFP16Learns(t *testing.T) {
 	}
 	exact := math.NaN()
 	for _, value := range values {
-		c := config(t, "gpt", map[string]any{"data": "../docs/why.md", "batch": 16, "context": 32, "layers": 2, "width": 64, "steps": 60, "amp": value})
-		r, _ := mustRun(t, c)
+		c := traintest.Config(t, "gpt", map[string]any{"data": "../docs/why.md", "batch": 16, "context": 32, "layers": 2, "width": 64, "steps": 60, "amp": value})
+		r, _ := traintest.Run(t, c)
 		if value == "none" {
 			exact = *r.ValLoss
 		} else if apart := math.Abs(*r.ValLoss - exact); apart == 0 || apart > 0.02 {
@@ -138,7 +139,7 @@ func TestFP16Learns(t *testing.T) {
 		}
 	}
 	if all {
-		if r, _ := mustRun(t, config(t, "digits", map[string]any{"amp": "fp16"})); *r.Accuracy < 0.985 {
+		if r, _ := traintest.Run(t, traintest.Config(t, "digits", map[string]any{"amp": "fp16"})); *r.Accuracy < 0.985 {
 			t.Errorf("%.2f %% of the digits", 100**r.Accuracy)
 		}
 	}

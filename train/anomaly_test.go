@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // TestAnomaly: the run names the operation and the line of the model, and what it computes is what it computes without.
 func TestAnomaly(t *testing.T) {
-	run := func(anomaly bool, lr float64, amp string, batch int) (*train.Result, *recorder, error) {
-		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": batch, "steps": 24, "optimizer": "sgd", "lr": lr, "amp": amp, "anomaly": anomaly})
+	run := func(anomaly bool, lr float64, amp string, batch int) (*train.Result, *traintest.Recorder, error) {
+		c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": batch, "steps": 24, "optimizer": "sgd", "lr": lr, "amp": amp, "anomaly": anomaly})
 		c.Out = filepath.Join(t.TempDir(), "run")
-		seen := &recorder{}
+		seen := &traintest.Recorder{}
 		r, err := train.Run(t.Context(), c, seen)
 		return r, seen, err
 	}
@@ -35,7 +36,7 @@ func TestAnomaly(t *testing.T) {
 	if err != nil || got.Loss != want.Loss || *got.Left != *want.Left || *got.Left == 0 {
 		t.Fatalf("float16: %+v, want %+v: %v", got, want, err)
 	}
-	if text := strings.Join(seen.notes, "\n"); !strings.Contains(text, "the gradient of ") || !strings.Contains(text, "which is left out") {
+	if text := strings.Join(seen.Notes, "\n"); !strings.Contains(text, "the gradient of ") || !strings.Contains(text, "which is left out") {
 		t.Errorf("notes %q", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -18,20 +19,20 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, settings := range map[string]map[string]any{
-		"last batch, average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 24},
+		"last batch, average": {"task": "digits", "data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 24},
 		"amp, parts, recompute": {"task": "gpt", "data": text, "batch": 4, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 3,
 			"clip": 0.5, "amp": true, "accumulate": 2, "recompute": true, "eval-every": 7},
-		"drawn codes":      {"task": "vae", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "eval-every": 7},
+		"drawn codes":      {"task": "vae", "data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8, "eval-every": 7},
 		"areas":            {"task": "unet", "batch": 2, "order": "sequential", "average": 0.9},
 		"streams in parts": {"task": "lstm", "data": text, "batch": 4, "context": 16, "width": 8, "dropout": 0.1, "accumulate": 2, "eval-every": 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			run := func(out string, steps int, capture, resume bool) *train.Result {
-				c := config(t, settings["task"].(string), settings)
+				c := traintest.Config(t, settings["task"].(string), settings)
 				c.Out, c.Steps, c.Capture, c.Resume = filepath.Join(dir, out), steps, capture, resume
 				c.Given["steps"] = true
-				r, _ := mustRun(t, c)
+				r, _ := traintest.Run(t, c)
 				return r
 			}
 			want := run("plain", 24, false, false)

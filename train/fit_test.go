@@ -16,6 +16,7 @@ import (
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -357,7 +358,7 @@ func TestFitNeedsAsPlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, device := range []string{"null:a100-80", off + ":a100-80", "sim:a100-80"} {
+			for _, device := range []string{"null:a100-80", traintest.Off + ":a100-80", "sim:a100-80"} {
 				if executes := strings.HasPrefix(device, "sim"); executes && i == 3 { // which takes long
 					continue
 				}

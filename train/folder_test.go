@@ -9,20 +9,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // TestScoresOutliveAResume: the curve of a run that was resumed shows what was scored before.
 func TestScoresOutliveAResume(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "eval-every": 2})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "eval-every": 2})
 	c.Out = filepath.Join(t.TempDir(), "run[1]") // a name that is a pattern
-	mustRun(t, c)
+	traintest.Run(t, c)
 	left := filepath.Join(c.Out, ".warpline-0123456789abcdef.tmp") // as a crash leaves it
 	if err := os.Mkdir(left, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	c.Resume, c.Steps = true, 9
-	r, _ := mustRun(t, c)
+	r, _ := traintest.Run(t, c)
 	var at []int
 	for _, s := range r.Scores {
 		at = append(at, s.Step)
@@ -45,7 +46,7 @@ func TestOutThatExists(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "empty"), 0o777), os.Symlink("empty", link)); err != nil {
 		t.Fatal(err)
 	}
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 1 << 30, "order": "sequential", "steps": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 1 << 30, "order": "sequential", "steps": 1})
 	c.Out = link
 	var known *train.Error
 	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &known) {
@@ -55,18 +56,18 @@ func TestOutThatExists(t *testing.T) {
 		t.Fatalf("after a failure: %v, %v", entries, err)
 	}
 	c.Batch = 4
-	mustRun(t, c)
+	traintest.Run(t, c)
 	if _, err := os.Stat(filepath.Join(dir, "empty", "model.safetensors")); err != nil {
 		t.Error(err)
 	}
 	t.Chdir(t.TempDir())
 	c.Out = "."
-	mustRun(t, c)
+	traintest.Run(t, c)
 }
 
 // TestOneFolderTwoRuns: of runs that want the same folder at the same time one gets it, and nobody's is overwritten.
 func TestOneFolderTwoRuns(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
 	for _, exists := range []bool{false, true} {
 		c.Out = filepath.Join(t.TempDir(), "run")
 		if exists {
@@ -98,7 +99,7 @@ func TestOneFolderTwoRuns(t *testing.T) {
 
 // starter does something when a run starts.
 type starter struct {
-	recorder
+	traintest.Recorder
 	do func()
 }
 
@@ -106,7 +107,7 @@ func (s *starter) Start(train.Start) { s.do() }
 
 // TestOneFolderTwoResumes: while a run writes a folder no other goes on with it; afterwards one does.
 func TestOneFolderTwoResumes(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
 	c.Out = filepath.Join(t.TempDir(), "run")
 	again := c
 	again.Resume = true

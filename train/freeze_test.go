@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -30,19 +31,19 @@ func weightsOf(t *testing.T, out string) map[string]string {
 // whatever else the run does: a run takes one way for a network of eleven million parameters.
 func TestFreeze(t *testing.T) {
 	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
-	gpt := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
+	gpt := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
 	for _, of := range []struct {
 		task, freeze string
 		change       map[string]any
 		is           func(name string) bool // frozen
 	}{
-		{"mlp", "3", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 10}, func(name string) bool { return strings.HasPrefix(name, "3.") }},
-		{"resnet18", "conv1,bn1,layer?", map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4}, func(name string) bool { return !strings.HasPrefix(name, "fc.") && !strings.Contains(name, "running") }},
+		{"mlp", "3", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 10}, func(name string) bool { return strings.HasPrefix(name, "3.") }},
+		{"resnet18", "conv1,bn1,layer?", map[string]any{"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 4}, func(name string) bool { return !strings.HasPrefix(name, "fc.") && !strings.Contains(name, "running") }},
 		{"gpt", "transformer.w*,transformer.h.0,*.bias", gpt, func(name string) bool {
 			name = strings.TrimPrefix(name, "transformer.")
 			return strings.HasPrefix(name, "w") || strings.HasPrefix(name, "h.0.") || strings.HasSuffix(name, ".bias")
 		}},
-		{"lstm", "embed,rnn.bias_*", map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "width": 16, "batch": 10},
+		{"lstm", "embed,rnn.bias_*", map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "width": 16, "batch": 10},
 			func(name string) bool {
 				return strings.HasPrefix(name, "embed.") || strings.HasPrefix(name, "rnn.bias")
 			}},
@@ -58,12 +59,12 @@ func TestFreeze(t *testing.T) {
 		for _, how := range names {
 			lever := ways[how]
 			t.Run(of.task+"/"+how, func(t *testing.T) {
-				run := func(steps int, freeze string) (map[string]string, *train.Result, *recorder) {
-					change := merged(of.change, lever)
+				run := func(steps int, freeze string) (map[string]string, *train.Result, *traintest.Recorder) {
+					change := traintest.Merged(of.change, lever)
 					maps.Copy(change, map[string]any{"steps": steps, "device": "cpu", "optimizer": "sgd", "lr": 0.01, "freeze": freeze})
-					c := config(t, of.task, change)
+					c := traintest.Config(t, of.task, change)
 					c.Out = filepath.Join(t.TempDir(), "run")
-					r, watch := mustRun(t, c)
+					r, watch := traintest.Run(t, c)
 					return weightsOf(t, c.Out), r, watch
 				}
 				free, whole, _ := run(1, "")
@@ -88,8 +89,8 @@ func TestFreeze(t *testing.T) {
 						}
 					}
 				}
-				if moved == 0 || r.Frozen != stayed || whole.Frozen != 0 || !strings.Contains(strings.Join(watch.notes, "\n"), "are frozen") {
-					t.Errorf("%d tensors moved, %d numbers stayed, told %d, notes %q", moved, stayed, r.Frozen, watch.notes)
+				if moved == 0 || r.Frozen != stayed || whole.Frozen != 0 || !strings.Contains(strings.Join(watch.Notes, "\n"), "are frozen") {
+					t.Errorf("%d tensors moved, %d numbers stayed, told %d, notes %q", moved, stayed, r.Frozen, watch.Notes)
 				}
 			})
 		}

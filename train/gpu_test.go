@@ -7,24 +7,25 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 )
 
 // small are runs of 20 steps that a simulated GPU does in a second. They have no text, of which a run writes for seconds in the end.
 func small(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	return map[string]map[string]any{
-		"mlp": {"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 20},
-		"gpt": {"tokens": ids(t, 2000), "vocab": 7, "batch": 2, "context": 16, "layers": 1, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
+		"mlp": {"data": traintest.Pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 20},
+		"gpt": {"tokens": traintest.IDs(t, 2000), "vocab": 7, "batch": 2, "context": 16, "layers": 1, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
 	}
 }
 
 // trained runs a task on a device and returns the losses of its steps and the bytes of the weights.
 func trained(t *testing.T, task, device string, change map[string]any) (losses []float64, weights []byte) {
 	t.Helper()
-	c := config(t, task, change)
+	c := traintest.Config(t, task, change)
 	c.Device, c.Out = device, filepath.Join(t.TempDir(), "run")
-	_, r := mustRun(t, c)
-	for _, s := range r.steps {
+	_, r := traintest.Run(t, c)
+	for _, s := range r.Steps {
 		losses = append(losses, s.Loss)
 	}
 	weights, err := os.ReadFile(filepath.Join(c.Out, "model.safetensors"))

@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math"
@@ -12,33 +11,18 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
-// ids writes n tokens below 7.
-func ids(t *testing.T, n int) string { return tokensBelow(t, n, 7) }
-
-func tokensBelow(t *testing.T, n, vocab int) string {
-	t.Helper()
-	var raw []byte
-	for i := range n {
-		raw = binary.LittleEndian.AppendUint16(raw, uint16(i*i%vocab))
-	}
-	path := filepath.Join(t.TempDir(), "ids.bin")
-	if err := os.WriteFile(path, raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // TestScoreOfEveryToken: all tokens but the first are foretold, also those that fill no row. The reference takes the rows
 // one by one and the softmax in float64.
 func TestScoreOfEveryToken(t *testing.T) {
-	c := config(t, "gpt", map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1})
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	env, err := tensor.Fresh("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +48,7 @@ func TestScoreOfEveryToken(t *testing.T) {
 				sum += math.Log(total) - logits[7*i+target]
 			}
 		}
-		r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: ids(t, n)})
+		r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: traintest.IDs(t, n)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,23 +58,23 @@ func TestScoreOfEveryToken(t *testing.T) {
 
 // TestLongText: of much text that is held out a run scores a part, and says so.
 func TestLongText(t *testing.T) {
-	c := config(t, "gpt", map[string]any{"tokens": ids(t, 10*205*2048), "vocab": 7, "context": 1024, "layers": 1, "heads": 1, "width": 2, "batch": 1, "steps": 1})
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": traintest.IDs(t, 10*205*2048), "vocab": 7, "context": 1024, "layers": 1, "heads": 1, "width": 2, "batch": 1, "steps": 1})
 	c.Device = "null:t4" // opens the same data and computes nothing
-	_, seen := mustRun(t, c)
-	if seen.start.Train+seen.start.Test != 10*205*2048-1 || seen.start.Test != 205*2048-1 || seen.start.Scored != 400*1024 || seen.start.Units != "tokens" || !seen.start.Tenth {
-		t.Errorf("%d held out, %d of them scored", seen.start.Test, seen.start.Scored)
+	_, seen := traintest.Run(t, c)
+	if seen.Started.Train+seen.Started.Test != 10*205*2048-1 || seen.Started.Test != 205*2048-1 || seen.Started.Scored != 400*1024 || seen.Started.Units != "tokens" || !seen.Started.Tenth {
+		t.Errorf("%d held out, %d of them scored", seen.Started.Test, seen.Started.Scored)
 	}
 }
 
 // TestBadData: an error of the data in the middle of a run keeps the steps before.
 func TestBadData(t *testing.T) {
-	path := ids(t, 400)
+	path := traintest.IDs(t, 400)
 	raw := []byte(read(t, path))
 	raw[2*100] = 99
 	if err := os.WriteFile(path, raw, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c := config(t, "gpt", map[string]any{"tokens": path, "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 20, "order": "sequential"})
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": path, "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 20, "order": "sequential"})
 	c.Out = filepath.Join(t.TempDir(), "run")
 	_, err := train.Run(t.Context(), c, nil)
 	var known *train.Error
@@ -100,41 +84,41 @@ func TestBadData(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.Out, "checkpoint-6", "manifest.json")); err != nil {
 		t.Error(err)
 	}
-	if r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: ids(t, 30)}); err != nil || r.Steps != 6 {
+	if r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: traintest.IDs(t, 30)}); err != nil || r.Steps != 6 {
 		t.Errorf("evaluated: %+v, %v", r, err)
 	}
 }
 
 // TestCutOff: of a run that was killed the newest checkpoint is scored, with its running mean.
 func TestCutOff(t *testing.T) {
-	c := config(t, "digits", map[string]any{"data": pictures(t, 50, 1, 8, 3), "batch": 8, "steps": 20})
+	c := traintest.Config(t, "digits", map[string]any{"data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8, "steps": 20})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	want, _ := mustRun(t, c)
+	want, _ := traintest.Run(t, c)
 	log := read(t, c.Out+"/log.jsonl")
 	cut := strings.LastIndex(strings.TrimSpace(log), "\n") + 1 // the end
 	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:cut]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
 		t.Fatal(err)
 	}
-	watch := &recorder{}
+	watch := &traintest.Recorder{}
 	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Watch: watch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Steps != 20 || len(watch.notes) != 1 || !strings.Contains(watch.notes[0], "step 20 of 20") {
-		t.Errorf("step %d, notes %q", r.Steps, watch.notes)
+	if r.Steps != 20 || len(watch.Notes) != 1 || !strings.Contains(watch.Notes[0], "step 20 of 20") {
+		t.Errorf("step %d, notes %q", r.Steps, watch.Notes)
 	}
 	within(t, "loss", r.Loss, *want.ValLoss, 1e-12)
 }
 
 // TestSessions counts the steps of a session apart from all.
 func TestSessions(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	c.Resume, c.Steps = true, 7
-	r, seen := mustRun(t, c)
+	r, seen := traintest.Run(t, c)
 	var ms float64
-	for _, s := range seen.steps {
+	for _, s := range seen.Steps {
 		ms += s.MS
 	}
 	if r.Steps != 7 || r.Session != 2 || math.Abs(r.Stepping-ms/1e3) > 1e-12 || r.Held != 4 {
@@ -144,7 +128,7 @@ func TestSessions(t *testing.T) {
 
 // TestTaken tells a folder that exists from other errors.
 func TestTaken(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 1})
 	c.Out = t.TempDir()
 	if err := os.WriteFile(filepath.Join(c.Out, "notes"), nil, 0o666); err != nil {
 		t.Fatal(err)

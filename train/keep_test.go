@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // TestKeep: a run leaves as many checkpoints as it is told, and weights of the last step or, to the byte, those that a run has that
 // ends with the best score; also where it was interrupted.
 func TestKeep(t *testing.T) {
-	change := map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10, "steps": 40, "device": "cpu", "eval-every": 3, "save-every": 5, "lr": 0.5, "patience": 0}
-	run := func(changes ...map[string]any) (string, *recorder) {
-		c := config(t, "mlp", merged(append([]map[string]any{change}, changes...)...))
+	change := map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 10, "steps": 40, "device": "cpu", "eval-every": 3, "save-every": 5, "lr": 0.5, "patience": 0}
+	run := func(changes ...map[string]any) (string, *traintest.Recorder) {
+		c := traintest.Config(t, "mlp", traintest.Merged(append([]map[string]any{change}, changes...)...))
 		c.Out = filepath.Join(t.TempDir(), "run")
-		_, watch := mustRun(t, c)
+		_, watch := traintest.Run(t, c)
 		return c.Out, watch
 	}
 	model := func(out string) string { return read(t, filepath.Join(out, "model.safetensors")) }
 	plain, watch := run()
-	best := slices.MinFunc(watch.scores, func(a, b train.Score) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
+	best := slices.MinFunc(watch.Scores, func(a, b train.Score) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
 	if best.Step > 33 {
 		t.Fatalf("the best score is that of step %d", best.Step)
 	}
@@ -37,7 +38,7 @@ func TestKeep(t *testing.T) {
 	} {
 		whole, _ := run(row.keep)
 		parts, _ := run(row.keep, map[string]any{"steps": best.Step + 4})
-		mustRun(t, train.Config{Out: parts, Resume: true, Steps: 40, Given: map[string]bool{"steps": true}})
+		traintest.Run(t, train.Config{Out: parts, Resume: true, Steps: 40, Given: map[string]bool{"steps": true}})
 		for _, out := range []string{whole, parts} {
 			list, err := ckpt.List(out)
 			if err != nil || len(list) != row.checkpoints {

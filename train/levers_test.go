@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -23,8 +24,8 @@ func lossesOf(t *testing.T, task string, changes ...map[string]any) (all []float
 	for _, c := range changes {
 		maps.Copy(change, c)
 	}
-	_, watch := mustRun(t, config(t, task, change))
-	for _, s := range watch.steps {
+	_, watch := traintest.Run(t, traintest.Config(t, task, change))
+	for _, s := range watch.Steps {
 		all = append(all, s.Loss)
 	}
 	return all
@@ -45,9 +46,9 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 // TestAccumulate: a batch in parts has the losses of the whole one, but for rounding.
 func TestAccumulate(t *testing.T) {
 	for task, change := range map[string]map[string]any{
-		"mlp":  {"data": pictures(t, 40, 1, 6, 3)},
-		"gpt":  {"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16},
-		"lstm": {"tokens": ids(t, 1000), "vocab": 7, "context": 8, "width": 16},
+		"mlp":  {"data": traintest.Pictures(t, 40, 1, 6, 3)},
+		"gpt":  {"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16},
+		"lstm": {"tokens": traintest.IDs(t, 1000), "vocab": 7, "context": 8, "width": 16},
 	} {
 		change["batch"] = 10
 		whole := lossesOf(t, task, change)
@@ -59,14 +60,14 @@ func TestAccumulate(t *testing.T) {
 
 // squeezing takes memory away after a step, so that a limit holds from the next on.
 type squeezing struct {
-	*recorder
+	*traintest.Recorder
 	dev   *tensor.Device
 	after int
 	limit int64
 }
 
 func (s *squeezing) Step(x train.Step) {
-	if s.recorder.Step(x); x.Step == s.after {
+	if s.Recorder.Step(x); x.Step == s.after {
 		s.dev.SetLimit(s.limit)
 	}
 }
@@ -77,14 +78,14 @@ func TestAccumulateAuto(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	text, spread := tokensBelow(t, 3000, 300), testutil.NewSpread(t, testutil.Seed(t), 3)
+	text, spread := traintest.Tokens(t, 3000, 300), testutil.NewSpread(t, testutil.Seed(t), 3)
 	for task, change := range map[string]map[string]any{
 		"gpt": {"tokens": text, "vocab": 300, "context": 16, "layers": 2, "heads": 2, "width": 16, "batch": 12, "dropout": 0.2},
 		// What is remembered of rows moves too.
 		"lstm": {"tokens": text, "vocab": 300, "context": 16, "layers": 2, "width": 16, "batch": 12, "dropout": 0.2, "head": "whole"},
 		// Running statistics move in the attempt that fails; a part of one sample has none.
-		"digits":   {"data": pictures(t, 90, 1, 28, 3), "batch": 48, "amp": "bf16"},
-		"resnet18": {"data": pictures(t, 200, 1, 40, 3), "batch": 64, "optimizer": "sgd", "steps": 2, "lr": 0.001},
+		"digits":   {"data": traintest.Pictures(t, 90, 1, 28, 3), "batch": 48, "amp": "bf16"},
+		"resnet18": {"data": traintest.Pictures(t, 200, 1, 40, 3), "batch": 64, "optimizer": "sgd", "steps": 2, "lr": 0.001},
 	} {
 		if task == "resnet18" && !spread.Takes(task) {
 			continue
@@ -98,13 +99,13 @@ func autoIs(t *testing.T, task string, change map[string]any) {
 	if n, ok := change["steps"].(int); ok {
 		steps = n
 	}
-	run := func(values map[string]any, watch func(r *recorder) train.Watcher) (*recorder, *train.Result) {
+	run := func(values map[string]any, watch func(r *traintest.Recorder) train.Watcher) (*traintest.Recorder, *train.Result) {
 		all := maps.Clone(change)
 		all["steps"], all["device"] = steps, "cpu"
 		maps.Copy(all, values)
 		delete(all, "out")
 		delete(all, "resume")
-		c := config(t, task, all)
+		c := traintest.Config(t, task, all)
 		if out, ok := values["out"]; ok {
 			c.Out = out.(string)
 		}
@@ -112,49 +113,49 @@ func autoIs(t *testing.T, task string, change map[string]any) {
 			c.Resume = true
 			c.Given = map[string]bool{"steps": true, "accumulate": values["accumulate"] != nil}
 		}
-		r := &recorder{}
+		r := &traintest.Recorder{}
 		result, err := train.Run(t.Context(), c, watch(r))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r, result
 	}
-	plainly := func(r *recorder) train.Watcher { return r }
-	dev := cleaned(t, "cpu")
+	plainly := func(r *traintest.Recorder) train.Watcher { return r }
+	dev := traintest.Cleaned(t, "cpu")
 	defer dev.SetLimit(0)
 	_, free := run(map[string]any{"steps": 2}, plainly)
 	peak := free.PeakBytes
 	_, parts := run(map[string]any{"steps": 2, "accumulate": 4}, plainly)
 	limit := (peak + parts.PeakBytes) / 2
 	out := filepath.Join(t.TempDir(), "run")
-	cleaned(t, "cpu")
-	got, _ := run(map[string]any{"accumulate": "auto", "out": out}, func(r *recorder) train.Watcher { return &squeezing{r, dev, 1, limit} })
+	traintest.Cleaned(t, "cpu")
+	got, _ := run(map[string]any{"accumulate": "auto", "out": out}, func(r *traintest.Recorder) train.Watcher { return &squeezing{r, dev, 1, limit} })
 	dev.SetLimit(0)
-	at := slices.IndexFunc(got.steps, func(s train.Step) bool { return s.Parts > 0 })
+	at := slices.IndexFunc(got.Steps, func(s train.Step) bool { return s.Parts > 0 })
 	if at < 1 {
-		t.Fatalf("with %d of %d bytes, parts need %d: %+v", limit, peak, parts.PeakBytes, got.steps)
+		t.Fatalf("with %d of %d bytes, parts need %d: %+v", limit, peak, parts.PeakBytes, got.Steps)
 	}
-	t.Logf("step %d in %d parts with %d of %d bytes", at+1, got.steps[at].Parts, limit, peak)
+	t.Logf("step %d in %d parts with %d of %d bytes", at+1, got.Steps[at].Parts, limit, peak)
 	other := filepath.Join(t.TempDir(), "run")
 	run(map[string]any{"steps": at, "out": other}, plainly)
-	want, _ := run(map[string]any{"out": other, "resume": true, "accumulate": got.steps[at].Parts}, plainly)
-	for i, s := range want.steps {
-		if s.Loss != got.steps[at+i].Loss {
-			t.Errorf("step %d: loss %v, with the parts given %v", at+i+1, got.steps[at+i].Loss, s.Loss)
+	want, _ := run(map[string]any{"out": other, "resume": true, "accumulate": got.Steps[at].Parts}, plainly)
+	for i, s := range want.Steps {
+		if s.Loss != got.Steps[at+i].Loss {
+			t.Errorf("step %d: loss %v, with the parts given %v", at+i+1, got.Steps[at+i].Loss, s.Loss)
 		}
 	}
 	if read(t, out+"/model.safetensors") != read(t, other+"/model.safetensors") {
 		t.Error("the weights are others")
 	}
-	if !strings.Contains(strings.Join(got.notes, "\n"), fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts", at+1, got.steps[at].Parts)) {
-		t.Errorf("notes %q", got.notes)
+	if !strings.Contains(strings.Join(got.Notes, "\n"), fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts", at+1, got.Steps[at].Parts)) {
+		t.Errorf("notes %q", got.Notes)
 	}
 	dev.SetLimit(0)
 	on, _ := run(map[string]any{"out": out, "resume": true, "steps": steps + 1}, plainly)
 	whole, _ := run(map[string]any{"out": other, "resume": true, "steps": steps + 1}, plainly)
-	for i, s := range whole.steps {
-		if s.Loss != on.steps[i].Loss {
-			t.Errorf("step %d after a checkpoint: loss %v, with the parts given %v", s.Step, on.steps[i].Loss, s.Loss)
+	for i, s := range whole.Steps {
+		if s.Loss != on.Steps[i].Loss {
+			t.Errorf("step %d after a checkpoint: loss %v, with the parts given %v", s.Step, on.Steps[i].Loss, s.Loss)
 		}
 	}
 }
@@ -163,10 +164,10 @@ func autoIs(t *testing.T, task string, change map[string]any) {
 func TestPartsAcrossSamples(t *testing.T) {
 	for task, norms := range map[string]bool{"mlp": false, "resnet18": true} {
 		for _, parts := range []int{1, 2} {
-			c := config(t, task, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1, "device": "null:l4", "accumulate": parts})
-			_, watch := mustRun(t, c)
-			if said := strings.Contains(strings.Join(watch.notes, "\n"), "batch norms see one of 2 parts"); said != (norms && parts == 2) {
-				t.Errorf("%s in %d parts: notes %q", task, parts, watch.notes)
+			c := traintest.Config(t, task, map[string]any{"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1, "device": "null:l4", "accumulate": parts})
+			_, watch := traintest.Run(t, c)
+			if said := strings.Contains(strings.Join(watch.Notes, "\n"), "batch norms see one of 2 parts"); said != (norms && parts == 2) {
+				t.Errorf("%s in %d parts: notes %q", task, parts, watch.Notes)
 			}
 		}
 	}
@@ -174,14 +175,14 @@ func TestPartsAcrossSamples(t *testing.T) {
 
 // TestKeptScores: kept scores give the losses of scores in chunks, but for rounding, also where blocks are run again.
 func TestKeptScores(t *testing.T) {
-	gpt := map[string]any{"tokens": tokensBelow(t, 2000, 900), "vocab": 900, "context": 64, "layers": 1, "heads": 2, "width": 16, "batch": 32}
+	gpt := map[string]any{"tokens": traintest.Tokens(t, 2000, 900), "vocab": 900, "context": 64, "layers": 1, "heads": 2, "width": 16, "batch": 32}
 	for _, how := range []map[string]any{{}, {"recompute": true}, {"capture": true}, {"accumulate": 4}} {
 		near(t, "whole", lossesOf(t, "gpt", gpt, how, map[string]any{"head": "whole"}), lossesOf(t, "gpt", gpt, how, map[string]any{"head": "chunked"}), 1e-6)
 	}
 	run := func(head string) *train.Result {
-		c := config(t, "gpt", gpt)
+		c := traintest.Config(t, "gpt", gpt)
 		c.Steps, c.Head, c.Device = 2, train.Head(head), "cpu"
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		return r
 	}
 	scores := int64(32 * 64 * 900 * 4)
@@ -192,21 +193,21 @@ func TestKeptScores(t *testing.T) {
 
 // TestStepInBackward: a run whose gradients are applied as they come is the run, to the bit, with whatever it can be combined.
 func TestStepInBackward(t *testing.T) {
-	gpt := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
+	gpt := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
 	for name, how := range map[string]map[string]any{
 		"plain": {}, "recompute": {"recompute": true}, "capture": {"capture": true}, "amp": {"amp": "bf16"}, "average": {"average": 0.9},
 		"sgd": {"optimizer": "sgd", "momentum": 0.9}, "head": {"head": "whole"}, "anomaly": {"anomaly": true},
 	} {
 		near(t, name, lossesOf(t, "gpt", gpt, how, map[string]any{"step-in-backward": true}), lossesOf(t, "gpt", gpt, how), 0)
 	}
-	pixels := map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4}
+	pixels := map[string]any{"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 4}
 	near(t, "resnet18", lossesOf(t, "resnet18", pixels, map[string]any{"step-in-backward": true}), lossesOf(t, "resnet18", pixels), 0)
 }
 
 // TestLeversRefuse: what a lever cannot do is said before anything is done.
 func TestLeversRefuse(t *testing.T) {
-	pixels := pictures(t, 40, 1, 6, 3)
-	gpt := map[string]any{"tokens": ids(t, 400), "vocab": 7}
+	pixels := traintest.Pictures(t, 40, 1, 6, 3)
+	gpt := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7}
 	for _, c := range []struct {
 		task   string
 		change map[string]any
@@ -237,7 +238,7 @@ func TestLeversRefuse(t *testing.T) {
 			change = maps.Clone(gpt)
 		}
 		maps.Copy(change, c.change)
-		k := config(t, c.task, change)
+		k := traintest.Config(t, c.task, change)
 		k.Out = filepath.Join(t.TempDir(), "run")
 		_, err := train.Run(t.Context(), k, nil)
 		var known *train.Error
@@ -245,7 +246,7 @@ func TestLeversRefuse(t *testing.T) {
 			t.Errorf("%v: %v", c.change, err)
 		}
 	}
-	negative := config(t, "mlp", map[string]any{"data": pixels, "batch": 4})
+	negative := traintest.Config(t, "mlp", map[string]any{"data": pixels, "batch": 4})
 	negative.Accumulate = -2
 	if _, err := train.Run(t.Context(), negative, nil); err == nil || !strings.Contains(err.Error(), "--accumulate is -2") {
 		t.Error(err)
@@ -265,13 +266,13 @@ func TestLeversRefuse(t *testing.T) {
 
 // TestLeversAreChangeable: a run goes on with levers that it did not begin with.
 func TestLeversAreChangeable(t *testing.T) {
-	change := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 10, "device": "cpu", "steps": 3}
-	c := config(t, "gpt", change)
+	change := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 10, "device": "cpu", "steps": 3}
+	c := traintest.Config(t, "gpt", change)
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	c.Resume, c.Steps, c.Accumulate, c.Head = true, 6, 5, train.HeadWhole
 	c.Given = map[string]bool{"steps": true, "accumulate": true, "head": true}
-	r, _ := mustRun(t, c)
+	r, _ := traintest.Run(t, c)
 	whole := lossesOf(t, "gpt", change, map[string]any{"steps": 6})
 	var all []float64
 	for _, s := range r.Log {
@@ -283,6 +284,6 @@ func TestLeversAreChangeable(t *testing.T) {
 	}
 	c.Steps, c.Accumulate, c.Head, c.InBackward = 9, 1, train.HeadChunked, true
 	c.Given["step-in-backward"] = true
-	r, _ = mustRun(t, c)
+	r, _ = traintest.Run(t, c)
 	near(t, "as they come", []float64{r.Log[8].Loss}, lossesOf(t, "gpt", change, map[string]any{"steps": 9})[8:], 1e-5)
 }

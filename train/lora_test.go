@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -34,17 +35,17 @@ func TestLoRA(t *testing.T) {
 		change map[string]any
 		linear map[string]int // weights that change, and how many columns they have
 	}{
-		"mlp":      {map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10}, map[string]int{"1.weight": 36, "3.weight": 128}},
-		"resnet18": {map[string]any{"data": pictures(t, 40, 3, 8, 3), "batch": 4}, map[string]int{"fc.weight": 512}},
-		"gpt": {map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 10}, map[string]int{
+		"mlp":      {map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 10}, map[string]int{"1.weight": 36, "3.weight": 128}},
+		"resnet18": {map[string]any{"data": traintest.Pictures(t, 40, 3, 8, 3), "batch": 4}, map[string]int{"fc.weight": 512}},
+		"gpt": {map[string]any{"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 10}, map[string]int{
 			"transformer.h.0.attn.c_attn.weight": 48, "transformer.h.0.attn.c_proj.weight": 16, "transformer.h.0.mlp.c_fc.weight": 64, "transformer.h.0.mlp.c_proj.weight": 16}},
-		"vae":  {map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10}, map[string]int{"fc1.weight": 36, "fc21.weight": 400, "fc22.weight": 400, "fc3.weight": 20, "fc4.weight": 400}},
-		"lstm": {map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "width": 16, "batch": 10}, map[string]int{"head.weight": 16}},
+		"vae":  {map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 10}, map[string]int{"fc1.weight": 36, "fc21.weight": 400, "fc22.weight": 400, "fc3.weight": 20, "fc4.weight": 400}},
+		"lstm": {map[string]any{"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 8, "width": 16, "batch": 10}, map[string]int{"head.weight": 16}},
 	} {
-		run := func(t *testing.T, changes ...map[string]any) (string, *train.Result, *recorder) {
-			c := config(t, task, merged(append([]map[string]any{of.change, {"device": "cpu", "lr": 0.02, "average": 0}}, changes...)...))
+		run := func(t *testing.T, changes ...map[string]any) (string, *train.Result, *traintest.Recorder) {
+			c := traintest.Config(t, task, traintest.Merged(append([]map[string]any{of.change, {"device": "cpu", "lr": 0.02, "average": 0}}, changes...)...))
 			c.Out = filepath.Join(t.TempDir(), "run")
-			r, watch := mustRun(t, c)
+			r, watch := traintest.Run(t, c)
 			return c.Out, r, watch
 		}
 		start, _, _ := run(t, map[string]any{"steps": 2})
@@ -87,7 +88,7 @@ func TestLoRA(t *testing.T) {
 				if math.Abs(scored.Loss-*r.ValLoss) > 1e-6**r.ValLoss {
 					t.Errorf("told a score of %v, eval finds %v", *r.ValLoss, scored.Loss)
 				}
-				if notes := strings.Join(watch.notes, "\n"); !strings.Contains(notes, "are frozen") || strings.Contains(notes, "no gradient") || r.Frozen == 0 {
+				if notes := strings.Join(watch.Notes, "\n"); !strings.Contains(notes, "are frozen") || strings.Contains(notes, "no gradient") || r.Frozen == 0 {
 					t.Errorf("%d frozen, notes %q", r.Frozen, notes)
 				}
 			})
@@ -115,10 +116,10 @@ func rankOne(t *testing.T, name string, after, before []float64, columns int) {
 
 // TestLoRACutOff: of a run that was cut off, eval takes the newest checkpoint as the model that the run would have left there.
 func TestLoRACutOff(t *testing.T) {
-	change := map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10, "lora": 2, "steps": 4, "device": "cpu"}
-	c := config(t, "mlp", change)
+	change := map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 10, "lora": 2, "steps": 4, "device": "cpu"}
+	c := traintest.Config(t, "mlp", change)
 	c.Out = filepath.Join(t.TempDir(), "run")
-	r, _ := mustRun(t, c)
+	r, _ := traintest.Run(t, c)
 	log := read(t, c.Out+"/log.jsonl")
 	end := strings.LastIndex(strings.TrimSpace(log), "\n") + 1
 	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:end]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
@@ -136,19 +137,19 @@ func TestLoRACutOff(t *testing.T) {
 // TestLoRAResumesBest: a run that is to leave the weights of its best score, and was interrupted behind it, leaves the bytes of a run
 // that went through.
 func TestLoRAResumesBest(t *testing.T) {
-	change := map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10, "lora": 2, "steps": 40, "device": "cpu", "patience": 30, "eval-every": 3, "lr": 0.5}
-	c := config(t, "mlp", change)
+	change := map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 10, "lora": 2, "steps": 40, "device": "cpu", "patience": 30, "eval-every": 3, "lr": 0.5}
+	c := traintest.Config(t, "mlp", change)
 	c.Out = filepath.Join(t.TempDir(), "run")
-	_, watch := mustRun(t, c)
-	best := slices.MinFunc(watch.scores, func(a, b train.Score) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
+	_, watch := traintest.Run(t, c)
+	best := slices.MinFunc(watch.Scores, func(a, b train.Score) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
 	if best.Step > 33 {
 		t.Fatalf("the best score is that of step %d: nothing is left to go on with behind it", best.Step)
 	}
-	parts := config(t, "mlp", merged(change, map[string]any{"steps": best.Step + 5}))
+	parts := traintest.Config(t, "mlp", traintest.Merged(change, map[string]any{"steps": best.Step + 5}))
 	parts.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, parts)
+	traintest.Run(t, parts)
 	parts.Resume, parts.Steps = true, 40
-	mustRun(t, parts)
+	traintest.Run(t, parts)
 	if read(t, parts.Out+"/model.safetensors") != read(t, c.Out+"/model.safetensors") {
 		t.Errorf("resumed behind step %d, whose score is the best, it ends elsewhere", best.Step)
 	}

@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // meter keeps, step by step, the peak of values and the collections that allocation asked for.
 type meter struct {
-	recorder
+	traintest.Recorder
 	dev         *tensor.Device
 	peaks       []int64
 	collections []int
 }
 
 func (m *meter) Step(s train.Step) {
-	m.recorder.Step(s)
+	m.Recorder.Step(s)
 	u := m.dev.Memory()
 	m.peaks, m.collections = append(m.peaks, u.ValuesPeak), append(m.collections, u.Collections)
 	m.dev.ResetPeak()
@@ -42,25 +43,25 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 			continue
 		}
 		change["steps"] = 3
-		t.Run(task, func(t *testing.T) { testMemory(t, config(t, task, change)) })
+		t.Run(task, func(t *testing.T) { testMemory(t, traintest.Config(t, task, change)) })
 	}
 }
 
 // smallest are settings with which each task is soon done.
 func smallest(t *testing.T) map[string]map[string]any {
 	return map[string]map[string]any{
-		"mlp":      {"data": pictures(t, 60, 1, 12, 4), "batch": 16},
-		"digits":   {"data": pictures(t, 60, 1, 12, 4), "batch": 16},
-		"resnet18": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet/init.safetensors"},
-		"resnet50": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet50/init.safetensors"},
+		"mlp":      {"data": traintest.Pictures(t, 60, 1, 12, 4), "batch": 16},
+		"digits":   {"data": traintest.Pictures(t, 60, 1, 12, 4), "batch": 16},
+		"resnet18": {"data": traintest.Pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet/init.safetensors"},
+		"resnet50": {"data": traintest.Pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet50/init.safetensors"},
 		"triage":   {"batch": 2, "order": "sequential"},
-		"vit":      {"data": pictures(t, 24, 1, 8, 4), "batch": 4},
+		"vit":      {"data": traintest.Pictures(t, 24, 1, 8, 4), "batch": 4},
 		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
-		"gpt": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
+		"gpt": {"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
 			"clip": 1.0},
 		"unet": {"batch": 2, "order": "sequential"},
-		"vae":  {"data": pictures(t, 60, 1, 8, 4), "batch": 16},
-		"lstm": {"tokens": ids(t, 300), "vocab": 7, "context": 8, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
+		"vae":  {"data": traintest.Pictures(t, 60, 1, 8, 4), "batch": 16},
+		"lstm": {"tokens": traintest.IDs(t, 300), "vocab": 7, "context": 8, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
 	}
 }
 
@@ -111,7 +112,7 @@ func testMemory(t *testing.T, c train.Config) {
 			if name == "sampling" && device == "null:a100-80" {
 				continue // it has no text to write
 			}
-			dev := cleaned(t, device)
+			dev := traintest.Cleaned(t, device)
 			if err := use(device); err != nil {
 				t.Fatalf("%s on %s: %v", name, device, err)
 			}
@@ -130,22 +131,10 @@ func testMemory(t *testing.T, c train.Config) {
 	}
 }
 
-// cleaned is a device without what earlier runs have left.
-func cleaned(t *testing.T, device string) *tensor.Device {
-	t.Helper()
-	env, err := tensor.Open(device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env.Device().Collect()
-	env.Device().ResetPeak()
-	return env.Device()
-}
-
 func measure(t *testing.T, c train.Config, device string) *meter {
 	t.Helper()
 	c.Device = device
-	m := &meter{dev: cleaned(t, device)}
+	m := &meter{dev: traintest.Cleaned(t, device)}
 	if _, err := train.Run(t.Context(), c, m); err != nil {
 		t.Fatalf("%s: %v", device, err)
 	}
@@ -162,7 +151,7 @@ func measure(t *testing.T, c train.Config, device string) *meter {
 func tight(t *testing.T, what string, device *string, peak int64, run func() error) {
 	t.Helper()
 	*device = "cpu"
-	dev := cleaned(t, "cpu")
+	dev := traintest.Cleaned(t, "cpu")
 	dev.SetLimit(peak * 4 / 5)
 	defer dev.SetLimit(0)
 	err := run()

@@ -15,6 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -24,13 +25,13 @@ import (
 
 // starving has the nth allocation after a step fail.
 type starving struct {
-	*recorder
+	*traintest.Recorder
 	dev        *tensor.Device
 	after, nth int
 }
 
 func (f *starving) Step(s train.Step) {
-	if f.recorder.Step(s); s.Step == f.after {
+	if f.Recorder.Step(s); s.Step == f.after {
 		f.dev.FailAt(f.nth)
 	}
 }
@@ -41,7 +42,7 @@ func TestRowsOutliveShortage(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	change := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "width": 8, "batch": 2, "steps": 7, "save-every": 2, "device": "cpu", "average": 0.0}
+	change := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "width": 8, "batch": 2, "steps": 7, "save-every": 2, "device": "cpu", "average": 0.0}
 	whole := lossesOf(t, "lstm", change)
 	env, err := tensor.Open("cpu")
 	if err != nil {
@@ -49,9 +50,9 @@ func TestRowsOutliveShortage(t *testing.T) {
 	}
 	failed := 0
 	for _, nth := range []int{1, 4, 12, 30, 60} {
-		c := config(t, "lstm", change)
+		c := traintest.Config(t, "lstm", change)
 		c.Out = filepath.Join(t.TempDir(), "run")
-		_, err := train.Run(t.Context(), c, &starving{&recorder{}, env.Device(), 3, nth})
+		_, err := train.Run(t.Context(), c, &starving{&traintest.Recorder{}, env.Device(), 3, nth})
 		env.Device().FailAt(0)
 		var oom *tensor.OOMError
 		if !errors.As(err, &oom) {
@@ -59,7 +60,7 @@ func TestRowsOutliveShortage(t *testing.T) {
 		}
 		failed++
 		c.Resume, c.Given = true, map[string]bool{}
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		var all []float64
 		for _, s := range r.Log {
 			all = append(all, s.Loss)
@@ -133,13 +134,13 @@ func TestScoringRunsOut(t *testing.T) {
 
 // copying copies a folder behind a step, as a process leaves it that is killed then.
 type copying struct {
-	*recorder
+	*traintest.Recorder
 	after    int
 	from, to string
 }
 
 func (c *copying) Step(s train.Step) {
-	if c.recorder.Step(s); s.Step == c.after {
+	if c.Recorder.Step(s); s.Step == c.after {
 		if err := os.CopyFS(c.to, os.DirFS(c.from)); err != nil {
 			panic(err)
 		}
@@ -150,16 +151,16 @@ func (c *copying) Step(s train.Step) {
 func TestBestOutlivesKill(t *testing.T) {
 	for name, more := range map[string]map[string]any{"plain": {}, "lora": {"lora": 2}} {
 		// With this rate the score in the middle is far below the others.
-		c := config(t, "mlp", merged(map[string]any{"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 8, "lr": 1, "keep": "best", "eval-every": 2, "save-every": 6}, more))
+		c := traintest.Config(t, "mlp", traintest.Merged(map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 8, "lr": 1, "keep": "best", "eval-every": 2, "save-every": 6}, more))
 		c.Out = filepath.Join(t.TempDir(), "whole")
 		killed := filepath.Join(t.TempDir(), "killed")
-		want, err := train.Run(t.Context(), c, &copying{&recorder{}, 7, c.Out, killed})
+		want, err := train.Run(t.Context(), c, &copying{&traintest.Recorder{}, 7, c.Out, killed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole := read(t, filepath.Join(c.Out, "model.safetensors"))
 		c.Out, c.Resume, c.Given = killed, true, map[string]bool{}
-		got, _ := mustRun(t, c)
+		got, _ := traintest.Run(t, c)
 		if *got.ValLoss != *want.ValLoss || read(t, filepath.Join(killed, "model.safetensors")) != whole {
 			t.Errorf("%s: the best score is %v, and of a run in one piece %v", name, *got.ValLoss, *want.ValLoss)
 		}

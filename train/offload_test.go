@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -19,18 +20,18 @@ func TestOffloadKeepsBits(t *testing.T) {
 	const card = "sim:a100-80x8:5"
 	tasks := brief(t)
 	for _, task := range []string{"mlp", "gpt"} {
-		base := merged(tasks[task], map[string]any{"steps": 3})
+		base := traintest.Merged(tasks[task], map[string]any{"steps": 3})
 		for how, more := range circumstances() {
 			if more["capture"] != nil || how != "plain" && !spread.Takes(task+" "+how) {
 				continue
 			}
 			t.Run(task+"/"+how, func(t *testing.T) {
-				losses, weights := trained(t, task, card, merged(base, more))
+				losses, weights := trained(t, task, card, traintest.Merged(base, more))
 				for _, o := range train.Offloads[1:] {
 					if o != "both" && how != "plain" {
 						continue
 					}
-					got, ends := trained(t, task, card, merged(base, more, map[string]any{"offload": o}))
+					got, ends := trained(t, task, card, traintest.Merged(base, more, map[string]any{"offload": o}))
 					if !slices.Equal(got, losses) || string(ends) != string(weights) {
 						t.Errorf("--offload %s: losses %v, without %v", o, got, losses)
 					}
@@ -42,12 +43,12 @@ func TestOffloadKeepsBits(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
 			var r *train.Result
 			for i, half := range halves {
-				c := config(t, task, merged(base, map[string]any{"offload": half, "steps": 1 + 2*i}))
+				c := traintest.Config(t, task, traintest.Merged(base, map[string]any{"offload": half, "steps": 1 + 2*i}))
 				c.Device = card
 				if c.Out, c.Resume = out, i == 1; c.Resume {
 					c.Given = map[string]bool{"steps": true, "offload": true}
 				}
-				r, _ = mustRun(t, c)
+				r, _ = traintest.Run(t, c)
 			}
 			for i, s := range r.Log {
 				if s.Loss != whole[i] {
@@ -61,18 +62,18 @@ func TestOffloadKeepsBits(t *testing.T) {
 // TestOffloadSaves: what a run saves on a simulated card is what the device that computes nothing says, to the byte, and both of the
 // two together are more than each; the processor moves nothing and says so.
 func TestOffloadSaves(t *testing.T) {
-	base := map[string]any{"tokens": ids(t, 3000), "vocab": 7, "context": 32, "layers": 3, "heads": 2, "width": 32, "batch": 8, "steps": 3}
+	base := map[string]any{"tokens": traintest.IDs(t, 3000), "vocab": 7, "context": 32, "layers": 3, "heads": 2, "width": 32, "batch": 8, "steps": 3}
 	saved := map[string]int64{}
 	for _, device := range []string{"null:a100-80", "sim:a100-80x8:6", "cpu"} {
 		peaks := map[string]int64{}
 		for _, o := range train.Offloads {
-			cleaned(t, device)
-			c := config(t, "gpt", merged(base, map[string]any{"offload": o}))
+			traintest.Cleaned(t, device)
+			c := traintest.Config(t, "gpt", traintest.Merged(base, map[string]any{"offload": o}))
 			c.Device = device
-			result, r := mustRun(t, c)
+			result, r := traintest.Run(t, c)
 			peaks[o] = result.PeakBytes
-			if noted := slices.ContainsFunc(r.notes, func(n string) bool { return strings.Contains(n, "the memory of cpu is the host's") }); noted != (device == "cpu" && o != "none") {
-				t.Errorf("%s --offload %s: notes %v", device, o, r.notes)
+			if noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the memory of cpu is the host's") }); noted != (device == "cpu" && o != "none") {
+				t.Errorf("%s --offload %s: notes %v", device, o, r.Notes)
 			}
 		}
 		t.Logf("%s: %v", device, peaks)
@@ -93,7 +94,7 @@ func TestOffloadRefuses(t *testing.T) {
 	for text, change := range map[string]map[string]any{
 		"--offload both copies to the host's memory in each step": {"offload": "both", "capture": true},
 	} {
-		c := config(t, "mlp", merged(brief(t)["mlp"], maps.Clone(change)))
+		c := traintest.Config(t, "mlp", traintest.Merged(brief(t)["mlp"], maps.Clone(change)))
 		if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v: %v", change, err)
 		}

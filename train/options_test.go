@@ -14,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
@@ -125,7 +126,7 @@ var told = map[string]struct {
 // TestLoopIsTheCommand: a program that tells Fit what a command line says has its losses, weights and lines,
 // bit for bit, in one piece and in two.
 func TestLoopIsTheCommand(t *testing.T) {
-	path := pictures(t, 60, 1, 6, 4)
+	path := traintest.Pictures(t, 60, 1, 6, 4)
 	all, _, err := dataset.Pictures(path)
 	if err != nil {
 		t.Fatal(err)
@@ -133,9 +134,9 @@ func TestLoopIsTheCommand(t *testing.T) {
 	learn, held := data.Subset(all, 0, 54), data.Subset(all, 54, 60)
 	for name, c := range told {
 		command := func(out string) *train.Result {
-			of := config(t, "mlp", merged(map[string]any{"data": path, "batch": 8, "steps": 14}, c.settings))
+			of := traintest.Config(t, "mlp", traintest.Merged(map[string]any{"data": path, "batch": 8, "steps": 14}, c.settings))
 			of.Out = out
-			r, _ := mustRun(t, of)
+			r, _ := traintest.Run(t, of)
 			return r
 		}
 		program := func(out string, steps int, resume bool) *train.Result {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -12,11 +13,11 @@ import (
 // half the memory; a run in two parts, and where it can be captured a captured one, leaves the same bytes.
 func TestParams(t *testing.T) {
 	dir := t.TempDir()
-	data := pictures(t, 40, 1, 6, 3)
+	data := traintest.Pictures(t, 40, 1, 6, 3)
 	run := func(params, out string, steps int, capture, resume bool) *train.Result {
-		c := config(t, "mlp", map[string]any{"data": data, "batch": 36, "steps": steps, "optimizer": "sgd", "lr": 0.004, "amp": "bf16", "params": params})
+		c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 36, "steps": steps, "optimizer": "sgd", "lr": 0.004, "amp": "bf16", "params": params})
 		c.Out, c.Capture, c.Resume = filepath.Join(dir, out), capture, resume
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		return r
 	}
 	const steps = 300

@@ -17,6 +17,7 @@ import (
 	"github.com/warpline-ml/warpline/data/digits"
 	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -37,9 +38,9 @@ func TestPredictRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"price", "sold"} {
-		c := config(t, "tabular", map[string]any{"data": cars, "target": target, "epochs": 3})
+		c := traintest.Config(t, "tabular", map[string]any{"data": cars, "target": target, "epochs": 3})
 		c.Out = filepath.Join(t.TempDir(), "run")
-		mustRun(t, c)
+		traintest.Run(t, c)
 		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: carsTest})
 		if err != nil {
 			t.Fatal(err)
@@ -101,9 +102,9 @@ func refuseRows(t *testing.T, run string) {
 
 // TestPredictPictures: digits that are written to files, larger and in the negative too, are taken for what they are as in a set.
 func TestPredictPictures(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"steps": 150})
+	c := traintest.Config(t, "mlp", map[string]any{"steps": 150})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	for _, way := range []struct {
 		scale  int
 		invert bool
@@ -163,14 +164,14 @@ func TestPredictText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, task := range []string{"gpt", "lstm"} {
-		predictText(t, config(t, task, map[string]any{"data": text, "steps": 30, "context": 16, "layers": 1, "width": 32}))
+		predictText(t, traintest.Config(t, task, map[string]any{"data": text, "steps": 30, "context": 16, "layers": 1, "width": 32}))
 	}
 }
 
 func predictText(t *testing.T, c train.Config) {
 	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	for _, prompt := range []string{"a", "abc", strings.Repeat("abcabd", 9)} {
 		p := foretold(t, train.PredictConfig{From: c.Out, Inputs: []string{prompt}})[0]
 		next := ""

@@ -20,13 +20,14 @@ import (
 	"github.com/warpline-ml/warpline/internal/nvtx"
 	"github.com/warpline-ml/warpline/internal/nvtx/nvtxtest"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // profiled is a short run of mlp with a window of two steps behind one.
 func profiled(t *testing.T, device, dir string) train.Config {
-	c := config(t, "mlp", map[string]any{"steps": 4, "batch": 16, "device": device})
+	c := traintest.Config(t, "mlp", map[string]any{"steps": 4, "batch": 16, "device": device})
 	c.Out, c.Profile, c.ProfileAfter, c.ProfileSteps = filepath.Join(t.TempDir(), "run"), dir, 1, 2
 	return c
 }
@@ -38,10 +39,10 @@ func TestProfile(t *testing.T) {
 		c := profiled(t, device, train.ProfileInRun)
 		plain := c
 		plain.Profile, plain.Out = "", filepath.Join(t.TempDir(), "plain")
-		mustRun(t, plain)
-		got, r := mustRun(t, c)
-		if !bytes.Equal(weights(t, c.Out), weights(t, plain.Out)) || len(r.notes) > 0 {
-			t.Errorf("%s: a profiled run leaves other weights, or notes %q", device, r.notes)
+		traintest.Run(t, plain)
+		got, r := traintest.Run(t, c)
+		if !bytes.Equal(weights(t, c.Out), weights(t, plain.Out)) || len(r.Notes) > 0 {
+			t.Errorf("%s: a profiled run leaves other weights, or notes %q", device, r.Notes)
 		}
 		p := got.Profile
 		if p == nil || p.First != 2 || p.Err != nil || p.Summary().Steps != 2 {
@@ -72,9 +73,9 @@ func weights(t *testing.T, run string) []byte {
 // TestProfileAgain: a run that goes on has another folder; one that is named and has something in it is refused.
 func TestProfileAgain(t *testing.T) {
 	c := profiled(t, "cpu", train.ProfileInRun)
-	mustRun(t, c)
+	traintest.Run(t, c)
 	c.Resume, c.Steps, c.Given["steps"] = true, 8, true
-	again, _ := mustRun(t, c)
+	again, _ := traintest.Run(t, c)
 	if want := filepath.Join(c.Out, "profile-2"); again.Profile == nil || again.Profile.Dir != want || again.Profile.First != 6 {
 		t.Errorf("the second profile is %+v, want it in %s from step 6 on", again.Profile, want)
 	}
@@ -108,13 +109,13 @@ func TestProfileRefused(t *testing.T) {
 func TestProfileUnwritten(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "taken")
 	c := profiled(t, "cpu", filepath.Join(taken, "profile"))
-	r := &recorder{after: 1, cancel: func() { os.WriteFile(taken, nil, 0o666) }}
+	r := &traintest.Recorder{After: 1, Cancel: func() { os.WriteFile(taken, nil, 0o666) }}
 	result, err := train.Run(t.Context(), c, r)
 	if err != nil || result.Steps != 4 {
 		t.Fatalf("the run ended with %v", err)
 	}
-	if result.Profile == nil || result.Profile.Err == nil || len(r.notes) != 1 || !strings.Contains(r.notes[0], "not written") {
-		t.Errorf("profile %+v, notes %q", result.Profile, r.notes)
+	if result.Profile == nil || result.Profile.Err == nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "not written") {
+		t.Errorf("profile %+v, notes %q", result.Profile, r.Notes)
 	}
 }
 
@@ -133,7 +134,7 @@ func TestProfileDeviceFails(t *testing.T) {
 		failing.Fail(nil)
 		c := profiled(t, "failing", train.ProfileInRun)
 		c.Steps, c.ProfileAfter = 10, 4
-		r := &recorder{after: after, cancel: func() {
+		r := &traintest.Recorder{After: after, Cancel: func() {
 			failing.Fail(func() error {
 				faults++
 				return fmt.Errorf("fault %d", faults)
@@ -152,9 +153,9 @@ func TestProfileDeviceFails(t *testing.T) {
 // same weights and says what is not written; the other files are whole, and nothing is left of that one.
 func TestProfileDiskFull(t *testing.T) {
 	plain := profiled(t, "cpu", "")
-	mustRun(t, plain)
+	traintest.Run(t, plain)
 	whole := profiled(t, "cpu", train.ProfileInRun)
-	mustRun(t, whole)
+	traintest.Run(t, whole)
 	t.Cleanup(func() { durable.Through = nil })
 	for i, full := range train.ProfileFiles() {
 		info, err := os.Stat(filepath.Join(whole.Out, "profile", full))
@@ -172,12 +173,12 @@ func TestProfileDiskFull(t *testing.T) {
 			return &testutil.FailingWriter{W: disk, N: room}
 		}
 		c := profiled(t, "cpu", train.ProfileInRun)
-		result, r := mustRun(t, c)
+		result, r := traintest.Run(t, c)
 		if result.Steps != 4 || !bytes.Equal(weights(t, c.Out), weights(t, plain.Out)) {
 			t.Errorf("%s at %d: %d steps, or other weights", full, room, result.Steps)
 		}
-		if p := result.Profile; p == nil || !errors.Is(p.Err, syscall.ENOSPC) || len(r.notes) != 1 || !strings.Contains(r.notes[0], full) {
-			t.Errorf("%s at %d: profile %+v, notes %q", full, room, p, r.notes)
+		if p := result.Profile; p == nil || !errors.Is(p.Err, syscall.ENOSPC) || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], full) {
+			t.Errorf("%s at %d: profile %+v, notes %q", full, room, p, r.Notes)
 		}
 		want := slices.DeleteFunc(train.ProfileFiles(), func(name string) bool { return name == full })
 		if got := names(t, filepath.Join(c.Out, "profile")); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
@@ -199,16 +200,16 @@ func names(t *testing.T, dir string) (names []string) {
 
 // TestAnnotated: a tool that watches the run is shown its modules until it ends; one that cannot be is a note, and the run goes on.
 func TestAnnotated(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"steps": 2, "batch": 8, "device": "cpu"})
+	c := traintest.Config(t, "mlp", map[string]any{"steps": 2, "batch": 8, "device": "cpu"})
 	tool := nvtxtest.New(t)
-	if _, r := mustRun(t, c); len(r.notes) > 0 {
-		t.Errorf("notes %q", r.notes)
+	if _, r := traintest.Run(t, c); len(r.Notes) > 0 {
+		t.Errorf("notes %q", r.Notes)
 	}
 	if told := tool.Told(t); strings.Count(told, "start backward\n") != 2 || strings.Count(told, "start ") != strings.Count(told, "end ") {
 		t.Errorf("told\n%s", told)
 	}
 	t.Setenv(nvtx.PathEnv, filepath.Join(t.TempDir(), "none.so"))
-	if result, r := mustRun(t, c); result.Steps != 2 || len(r.notes) != 1 || !strings.Contains(r.notes[0], nvtx.PathEnv) {
-		t.Errorf("%d steps, notes %q", result.Steps, r.notes)
+	if result, r := traintest.Run(t, c); result.Steps != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], nvtx.PathEnv) {
+		t.Errorf("%d steps, notes %q", result.Steps, r.Notes)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -18,7 +19,7 @@ import (
 // TestRecipes: every optimizer with every course of the rate, told other settings than its own, ends in two parts where
 // it ends in one.
 func TestRecipes(t *testing.T) {
-	data, spread := pictures(t, 40, 1, 6, 3), testutil.NewSpread(t, testutil.Seed(t), 4)
+	data, spread := traintest.Pictures(t, 40, 1, 6, 3), testutil.NewSpread(t, testutil.Seed(t), 4)
 	for _, o := range recipe.Optimizers {
 		for _, s := range recipe.Schedules {
 			if !spread.Takes(o.Name + "/" + s.Name) {
@@ -32,15 +33,15 @@ func TestRecipes(t *testing.T) {
 				for _, own := range append(o.Settings, s.Settings...) {
 					change[own.Name] = own.Least + (min(own.Below, own.Least+2)-own.Least)/4
 				}
-				c := config(t, "mlp", change)
+				c := traintest.Config(t, "mlp", change)
 				c.Steps, c.Out = 6, filepath.Join(t.TempDir(), "whole")
-				mustRun(t, c)
+				traintest.Run(t, c)
 				want := read(t, c.Out+"/model.safetensors")
 				c.Steps, c.Out = 3, filepath.Join(t.TempDir(), "parts")
-				mustRun(t, c)
-				again := config(t, "mlp", map[string]any{"steps": 6})
+				traintest.Run(t, c)
+				again := traintest.Config(t, "mlp", map[string]any{"steps": 6})
 				again.Out, again.Resume = c.Out, true
-				mustRun(t, again)
+				traintest.Run(t, again)
 				if read(t, c.Out+"/model.safetensors") != want {
 					t.Error("3 and 3 steps end elsewhere than 6")
 				}
@@ -52,9 +53,9 @@ func TestRecipes(t *testing.T) {
 // TestOwnAverage: what a run with a schedule-free optimizer leaves and scores is its average, finished or cut off, and not the weights
 // that train.
 func TestOwnAverage(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 8, "steps": 8, "lr": 0.01, "optimizer": "schedulefree", "device": "cpu"})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 60, 1, 6, 3), "batch": 8, "steps": 8, "lr": 0.01, "optimizer": "schedulefree", "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	result, _ := mustRun(t, c)
+	result, _ := traintest.Run(t, c)
 	env, err := tensor.Fresh("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestOwnAverage(t *testing.T) {
 	if cut := score(); cut != finished {
 		t.Errorf("cut off it scores %v, finished %v", cut, finished)
 	}
-	_, err = train.Run(t.Context(), config(t, "mlp", map[string]any{"optimizer": "schedulefree", "average": 0.9}), nil)
+	_, err = train.Run(t.Context(), traintest.Config(t, "mlp", map[string]any{"optimizer": "schedulefree", "average": 0.9}), nil)
 	if err == nil || !strings.Contains(err.Error(), "--average") {
 		t.Errorf("two means: %v", err)
 	}
@@ -114,7 +115,7 @@ func TestForeignOptions(t *testing.T) {
 			if own {
 				continue
 			}
-			_, err := train.Run(t.Context(), config(t, "mlp", map[string]any{"optimizer": o.Name, f.Name: f.Default}), nil)
+			_, err := train.Run(t.Context(), traintest.Config(t, "mlp", map[string]any{"optimizer": o.Name, f.Name: f.Default}), nil)
 			if err == nil || !strings.HasPrefix(err.Error(), "--"+f.Name+" is for --optimizer ") || !strings.HasSuffix(err.Error(), o.Name) {
 				t.Errorf("--%s with %s: %v", f.Name, o.Name, err)
 			}
@@ -124,9 +125,9 @@ func TestForeignOptions(t *testing.T) {
 
 // TestOldSettings goes on with a run whose config.json names the settings of all optimizers, as it did before.
 func TestOldSettings(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "momentum": 0.9})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "momentum": 0.9})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	path := c.Out + "/config.json"
 	old := strings.Replace(read(t, path), `"batch": 8`, `"batch": 8, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08`, 1)
 	if !strings.Contains(old, "beta2") {
@@ -135,10 +136,10 @@ func TestOldSettings(t *testing.T) {
 	if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	again := config(t, "mlp", map[string]any{"steps": 5})
+	again := traintest.Config(t, "mlp", map[string]any{"steps": 5})
 	again.Out, again.Resume = c.Out, true
-	mustRun(t, again)
-	if again = config(t, "mlp", map[string]any{"momentum": 0.5}); again.Options["momentum"] != 0.5 {
+	traintest.Run(t, again)
+	if again = traintest.Config(t, "mlp", map[string]any{"momentum": 0.5}); again.Options["momentum"] != 0.5 {
 		t.Fatalf("options %v", again.Options)
 	}
 	again.Out, again.Resume = c.Out, true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -26,11 +27,11 @@ func keeping(task string) []map[string]any {
 // brief are runs of a few steps of each task, with what looks across samples, random numbers and short last batches.
 func brief(t *testing.T) map[string]map[string]any {
 	return map[string]map[string]any{
-		"mlp":      {"data": pictures(t, 40, 1, 6, 3), "batch": 16},
-		"digits":   {"data": pictures(t, 40, 1, 8, 3), "batch": 16},
-		"resnet18": {"data": pictures(t, 20, 3, 8, 3), "batch": 6},
+		"mlp":      {"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 16},
+		"digits":   {"data": traintest.Pictures(t, 40, 1, 8, 3), "batch": 16},
+		"resnet18": {"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 6},
 		"tabular":  {"data": cars, "target": "price", "batch": 64},
-		"gpt":      {"tokens": ids(t, 700), "vocab": 7, "context": 12, "layers": 2, "heads": 2, "width": 16, "batch": 6, "dropout": 0.1},
+		"gpt":      {"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 12, "layers": 2, "heads": 2, "width": 16, "batch": 6, "dropout": 0.1},
 	}
 }
 
@@ -42,14 +43,6 @@ func circumstances() map[string]map[string]any {
 		list[name] = map[string]any{"optimizer": name, "lr": 0.01}
 	}
 	return list
-}
-
-func merged(list ...map[string]any) map[string]any {
-	all := map[string]any{}
-	for _, m := range list {
-		maps.Copy(all, m)
-	}
-	return all
 }
 
 // TestLeversKeepBits: losses and weights are those of a run without the lever, bit for bit, with every optimizer, in 16 bits, with
@@ -65,9 +58,9 @@ func TestLeversKeepBits(t *testing.T) {
 				continue
 			}
 			t.Run(task+"/"+how, func(t *testing.T) {
-				losses, weights := trained(t, task, "cpu", merged(base, more, map[string]any{"steps": 4}))
+				losses, weights := trained(t, task, "cpu", traintest.Merged(base, more, map[string]any{"steps": 4}))
 				for _, lever := range keeping(task) {
-					got, ends := trained(t, task, "cpu", merged(base, more, lever, map[string]any{"steps": 4}))
+					got, ends := trained(t, task, "cpu", traintest.Merged(base, more, lever, map[string]any{"steps": 4}))
 					if !slices.Equal(got, losses) || string(ends) != string(weights) {
 						t.Errorf("%v: losses %v, without %v", lever, got, losses)
 					}
@@ -82,19 +75,19 @@ func TestLeversKeepBits(t *testing.T) {
 			for name := range without {
 				without[name] = "none"
 			}
-			whole, _ := trained(t, task, "cpu", merged(base, map[string]any{"steps": 6}))
+			whole, _ := trained(t, task, "cpu", traintest.Merged(base, map[string]any{"steps": 6}))
 			for _, halves := range [][2]map[string]any{{lever, without}, {without, lever}, {lever, lever}} {
 				out := filepath.Join(t.TempDir(), "run")
 				var r *train.Result
 				for i, half := range halves {
-					c := config(t, task, merged(base, half, map[string]any{"steps": 3 + 3*i}))
+					c := traintest.Config(t, task, traintest.Merged(base, half, map[string]any{"steps": 3 + 3*i}))
 					if c.Out, c.Resume = out, i == 1; c.Resume {
 						c.Given = map[string]bool{"steps": true}
 						for name := range half {
 							c.Given[name] = true
 						}
 					}
-					r, _ = mustRun(t, c)
+					r, _ = traintest.Run(t, c)
 				}
 				var got []float64
 				for _, s := range r.Log {
@@ -110,9 +103,9 @@ func TestLeversKeepBits(t *testing.T) {
 
 // TestRecomputeOfEarlierVersions: the truth value in an old run's settings is block.
 func TestRecomputeOfEarlierVersions(t *testing.T) {
-	c := config(t, "gpt", merged(brief(t)["gpt"], map[string]any{"steps": 2, "recompute": true}))
+	c := traintest.Config(t, "gpt", traintest.Merged(brief(t)["gpt"], map[string]any{"steps": 2, "recompute": true}))
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	path := filepath.Join(c.Out, "config.json")
 	text := read(t, path)
 	old := strings.Replace(text, `"recompute": "block"`, `"recompute": true`, 1)
@@ -123,7 +116,7 @@ func TestRecomputeOfEarlierVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = train.Config{Out: c.Out, Resume: true, Steps: 3, Given: map[string]bool{"steps": true}}
-	if r, _ := mustRun(t, c); r.Steps != 3 || !strings.Contains(read(t, path), `"recompute": "block"`) {
+	if r, _ := traintest.Run(t, c); r.Steps != 3 || !strings.Contains(read(t, path), `"recompute": "block"`) {
 		t.Errorf("%+v: %s", r, read(t, path))
 	}
 	for text, want := range map[string]train.Recompute{"true": "block", "false": "none", "": "none", "attention": "attention"} {
@@ -136,8 +129,8 @@ func TestRecomputeOfEarlierVersions(t *testing.T) {
 // roomy are runs of which a block's values are more than what lies beside.
 func roomy(t *testing.T) map[string]map[string]any {
 	return map[string]map[string]any{
-		"resnet18": {"data": pictures(t, 80, 3, 64, 3), "batch": 64, "steps": 2},
-		"gpt":      {"tokens": ids(t, 3000), "vocab": 7, "context": 64, "layers": 4, "heads": 4, "width": 64, "batch": 8, "steps": 3},
+		"resnet18": {"data": traintest.Pictures(t, 80, 3, 64, 3), "batch": 64, "steps": 2},
+		"gpt":      {"tokens": traintest.IDs(t, 3000), "vocab": 7, "context": 64, "layers": 4, "heads": 4, "width": 64, "batch": 8, "steps": 3},
 	}
 }
 
@@ -149,10 +142,10 @@ func TestLeversSave(t *testing.T) {
 	spread := testutil.NewSpread(t, testutil.Seed(t), 3)
 	for task, base := range roomy(t) {
 		peak := func(device string, lever map[string]any) int64 {
-			cleaned(t, device)
-			c := config(t, task, merged(base, lever))
+			traintest.Cleaned(t, device)
+			c := traintest.Config(t, task, traintest.Merged(base, lever))
 			c.Device = device
-			r, _ := mustRun(t, c)
+			r, _ := traintest.Run(t, c)
 			return r.PeakBytes
 		}
 		for _, lever := range keeping(task) {

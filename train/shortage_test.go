@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -22,7 +23,7 @@ import (
 // limited is a device that is nearly full when a run begins its steps.
 func limited(t *testing.T, device string, limit int64) {
 	t.Helper()
-	dev := cleaned(t, device)
+	dev := traintest.Cleaned(t, device)
 	dev.SetLimit(limit)
 	t.Cleanup(func() { dev.SetLimit(0) })
 }
@@ -68,9 +69,9 @@ func TestShortage(t *testing.T) {
 		return
 	}
 	for _, device := range []string{"cpu", "sim:a100-80x13:0"} {
-		values := map[string]any{"data": pictures(t, 80, 1, 6, 3), "batch": 64, "steps": 3, "device": device}
+		values := map[string]any{"data": traintest.Pictures(t, 80, 1, 6, 3), "batch": 64, "steps": 3, "device": device}
 		start := func(flag string, limit int64) (*train.Result, string, error) {
-			c := config(t, "mlp", values)
+			c := traintest.Config(t, "mlp", values)
 			give(t, &c, flag)
 			c.Out = filepath.Join(t.TempDir(), "run")
 			limited(t, device, limit)
@@ -94,7 +95,7 @@ func TestShortage(t *testing.T) {
 			LargestBatch int `json:"largest_batch"`
 			Limit        int64
 		}
-		if err != nil || json.Unmarshal(raw, &report) != nil || report.Device != cleaned(t, device).Name() || report.LargestBatch != oom.LargestBatch || report.Limit != limit {
+		if err != nil || json.Unmarshal(raw, &report) != nil || report.Device != traintest.Cleaned(t, device).Name() || report.LargestBatch != oom.LargestBatch || report.Limit != limit {
 			t.Errorf("%s: oom.json is %s, %v", device, raw, err)
 		}
 		raw, err = os.ReadFile(filepath.Join(out, "oom.pickle"))
@@ -112,7 +113,7 @@ func TestShortage(t *testing.T) {
 		if !errors.As(err, &oom) {
 			t.Fatal(err)
 		}
-		again := config(t, "mlp", values)
+		again := traintest.Config(t, "mlp", values)
 		again.Out = out
 		limited(t, device, 0)
 		if _, err := train.Run(t.Context(), again, nil); err != nil {
@@ -147,8 +148,8 @@ func TestStepsOutliveShortage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Device().SetLimit(0)
-	c := config(t, "gpt", map[string]any{"data": text, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 4, "steps": 8, "device": "cpu", "dropout": 0.1})
-	whole, dying := &recorder{}, &choking{&recorder{}, env.Device(), 4}
+	c := traintest.Config(t, "gpt", map[string]any{"data": text, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 4, "steps": 8, "device": "cpu", "dropout": 0.1})
+	whole, dying := &traintest.Recorder{}, &choking{&traintest.Recorder{}, env.Device(), 4}
 	if _, err := train.Run(t.Context(), c, whole); err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +169,8 @@ func TestStepsOutliveShortage(t *testing.T) {
 		t.Errorf("%d steps were kept, %d made after", len(steps), result.Session)
 	}
 	for i, s := range result.Log {
-		if s.Loss != whole.steps[i].Loss {
-			t.Errorf("step %d: loss %v, without an interruption %v", s.Step, s.Loss, whole.steps[i].Loss)
+		if s.Loss != whole.Steps[i].Loss {
+			t.Errorf("step %d: loss %v, without an interruption %v", s.Step, s.Loss, whole.Steps[i].Loss)
 		}
 	}
 }
@@ -181,9 +182,9 @@ func TestShortageAnywhere(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	pixels := pictures(t, 160, 1, 12, 3)
-	gpt := map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "heads": 2, "width": 32, "batch": 24}
-	wide := tokensBelow(t, 700, 900)
+	pixels := traintest.Pictures(t, 160, 1, 12, 3)
+	gpt := map[string]any{"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 16, "layers": 2, "heads": 2, "width": 32, "batch": 24}
+	wide := traintest.Tokens(t, 700, 900)
 	with := func(base map[string]any, more map[string]any) map[string]any {
 		all := maps.Clone(base)
 		maps.Copy(all, more)
@@ -216,7 +217,7 @@ func TestShortageAnywhere(t *testing.T) {
 
 func shortageAt(t *testing.T, task string, values map[string]any, share float64, ops map[string]bool) (levers []tensor.Lever) {
 	start := func(flag string, limit int64) (*train.Result, error) {
-		c := config(t, task, values)
+		c := traintest.Config(t, task, values)
 		give(t, &c, flag)
 		limited(t, c.Device, limit)
 		return train.Run(t.Context(), c, nil)
@@ -268,8 +269,8 @@ func TestReportedLeversSave(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	gpt := map[string]any{"tokens": tokensBelow(t, 2000, 900), "vocab": 900, "context": 32, "layers": 2, "width": 64, "head": "whole", "device": "cpu"}
-	resnet := map[string]any{"data": pictures(t, 120, 3, 28, 3), "device": "cpu"}
+	gpt := map[string]any{"tokens": traintest.Tokens(t, 2000, 900), "vocab": 900, "context": 32, "layers": 2, "width": 64, "head": "whole", "device": "cpu"}
+	resnet := map[string]any{"data": traintest.Pictures(t, 120, 3, 28, 3), "device": "cpu"}
 	with := func(base map[string]any, name string, v any) map[string]any {
 		all := maps.Clone(base)
 		all[name] = v
@@ -322,17 +323,17 @@ func TestShortageUnwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Device().SetLimit(0)
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	watch := &blocked{choking{&recorder{}, env.Device(), 3}, c.Out}
+	watch := &blocked{choking{&traintest.Recorder{}, env.Device(), 3}, c.Out}
 	_, err = train.Run(t.Context(), c, watch)
 	var oom *tensor.OOMError
 	var known *train.Error
 	if !errors.As(err, &oom) || !errors.As(err, &known) || !oom.Rehearsed || strings.Contains(known.Hint, "oom.json") {
 		t.Errorf("%v; %+v", err, oom)
 	}
-	if notes := strings.Join(watch.notes, "\n"); !strings.Contains(notes, "the report of the out-of-memory is not written") || !strings.Contains(notes, "not a directory") {
-		t.Errorf("notes %q", watch.notes)
+	if notes := strings.Join(watch.Notes, "\n"); !strings.Contains(notes, "the report of the out-of-memory is not written") || !strings.Contains(notes, "not a directory") {
+		t.Errorf("notes %q", watch.Notes)
 	}
 }
 
@@ -348,9 +349,9 @@ func TestShortageInterrupted(t *testing.T) {
 	defer env.Device().SetLimit(0)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	watch := &choking{&recorder{cancel: stop, after: 4}, env.Device(), 3}
+	watch := &choking{&traintest.Recorder{Cancel: stop, After: 4}, env.Device(), 3}
 	_, err = train.Run(ctx, c, watch)
 	var oom *tensor.OOMError
 	if !errors.As(err, &oom) || oom.Rehearsed && ctx.Err() != nil {
@@ -363,9 +364,9 @@ func TestShortageInterrupted(t *testing.T) {
 
 // TestMemoryOfResumed: a run that goes on keeps to the memory that it is given anew, and without to none.
 func TestMemoryOfResumed(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	c.Resume, c.Steps, c.Given = true, 2, map[string]bool{"steps": true}
 	c.Memory = 1000
 	var short *tensor.OOMError
@@ -373,5 +374,5 @@ func TestMemoryOfResumed(t *testing.T) {
 		t.Errorf("in %d bytes: %v", c.Memory, err)
 	}
 	c.Memory = 0
-	mustRun(t, c)
+	traintest.Run(t, c)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -24,9 +25,9 @@ func TestStatistics(t *testing.T) {
 				change["steps"] = 4
 				maps.Copy(change, way)
 				run := func(every int) (*train.Result, string) {
-					c := config(t, task, change)
+					c := traintest.Config(t, task, change)
 					c.Statistics, c.Out = every, filepath.Join(t.TempDir(), "run")
-					r, _ := mustRun(t, c)
+					r, _ := traintest.Run(t, c)
 					return r, c.Out
 				}
 				want, plain := run(0)
@@ -71,13 +72,13 @@ func checkLooks(t *testing.T, path string, want int) {
 
 // TestStatisticsResumed: looks behind a checkpoint go with its steps, and come again.
 func TestStatisticsResumed(t *testing.T) {
-	data, out := pictures(t, 40, 1, 6, 3), filepath.Join(t.TempDir(), "run")
+	data, out := traintest.Pictures(t, 40, 1, 6, 3), filepath.Join(t.TempDir(), "run")
 	for _, resume := range []bool{false, true} {
-		c := config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": 4, "statistics": 2})
+		c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": 4, "statistics": 2})
 		if c.Out, c.Resume = out, resume; resume {
 			c.Steps = 8
 		}
-		mustRun(t, c)
+		traintest.Run(t, c)
 		checkLooks(t, filepath.Join(out, "log.jsonl"), c.Steps/2)
 	}
 }
@@ -85,11 +86,11 @@ func TestStatisticsResumed(t *testing.T) {
 // TestDead: units whose ReLU gives 0 for the whole batch, of which a rate that is far too large makes many, are told.
 func TestDead(t *testing.T) {
 	dir := t.TempDir()
-	data := pictures(t, 40, 1, 6, 3)
+	data := traintest.Pictures(t, 40, 1, 6, 3)
 	run := func(out string, lr float64) *train.Result {
-		c := config(t, "mlp", map[string]any{"data": data, "batch": 36, "steps": 6, "statistics": 1, "optimizer": "sgd", "lr": lr})
+		c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 36, "steps": 6, "statistics": 1, "optimizer": "sgd", "lr": lr})
 		c.Out = filepath.Join(dir, out)
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		return r
 	}
 	before := 0

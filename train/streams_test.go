@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -22,12 +23,12 @@ import (
 // anew in each epoch. The reference reads token by token, and takes the softmax in float64.
 func TestStreams(t *testing.T) {
 	const rows, context, steps = 3, 5, 9
-	path := ids(t, 78)
+	path := traintest.IDs(t, 78)
 	for _, order := range []string{"sequential", "random"} {
-		c := config(t, "lstm", map[string]any{"tokens": path, "vocab": 7, "context": context, "layers": 2, "width": 8, "batch": rows, "steps": steps,
+		c := traintest.Config(t, "lstm", map[string]any{"tokens": path, "vocab": 7, "context": context, "layers": 2, "width": 8, "batch": rows, "steps": steps,
 			"optimizer": "sgd", "lr": 0, "device": "cpu", "order": order})
 		c.Out = filepath.Join(t.TempDir(), "run")
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		m := lstmOf(t, c.Out, model.LSTMConfig{Vocab: 7, Embedding: 7, Layers: 2, Width: 8})
 		learnt := 78
 		if order == "random" {
@@ -91,12 +92,12 @@ func (m *reader) losses(lo, hi int) (all []float64) {
 
 // TestLongRows: a text that is scored is read in one piece, as far as rows go, and not in those that the run learned from.
 func TestLongRows(t *testing.T) {
-	c := config(t, "lstm", map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "width": 8, "batch": 2, "steps": 1, "device": "cpu"})
+	c := traintest.Config(t, "lstm", map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 1, "width": 8, "batch": 2, "steps": 1, "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	m := lstmOf(t, c.Out, model.LSTMConfig{Vocab: 7, Embedding: 7, Layers: 1, Width: 8})
 	for _, n := range []int{2, 100, 129, 1025, 1300} {
-		r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: ids(t, n)})
+		r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Tokens: traintest.IDs(t, n)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestStreamsRefuse(t *testing.T) {
 		"heads":          {map[string]any{"data": long, "heads": 2}, "--heads is for gpt", "leave --heads out"},
 		"attention":      {map[string]any{"data": long, "recompute": "attention"}, "has no attention", "block"},
 	} {
-		run := config(t, "lstm", c.change)
+		run := traintest.Config(t, "lstm", c.change)
 		run.Out = filepath.Join(t.TempDir(), "run")
 		_, err := train.Run(t.Context(), run, nil)
 		var known *train.Error
@@ -159,15 +160,15 @@ func TestLSTM(t *testing.T) {
 		}
 	}
 	golden.JSON(t, dir+"golden.json", &g)
-	c := config(t, "lstm", map[string]any{
+	c := traintest.Config(t, "lstm", map[string]any{
 		"init": dir + "init.safetensors", "tokens": dir + "tokens.bin", "vocab": g.Sizes.Vocab, "optimizer": "adamw", "lr": g.Hyper.LR, "beta1": g.Hyper.Beta1,
 		"beta2": g.Hyper.Beta2, "eps": g.Hyper.Eps, "weight-decay": g.Hyper.Decay, "order": "sequential", "batch": g.Sizes.Rows, "context": g.Sizes.Context,
 		"steps": g.Sizes.Steps,
 	})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	_, seen := mustRun(t, c)
+	_, seen := traintest.Run(t, c)
 	for i, want := range g.Losses {
-		within(t, fmt.Sprintf("loss of step %d", i+1), seen.steps[i].Loss, want, 1e-5)
+		within(t, fmt.Sprintf("loss of step %d", i+1), seen.Steps[i].Loss, want, 1e-5)
 	}
 	got := tensors(t, c.Out+"/model.safetensors")
 	for name, w := range tensors(t, dir+"final.safetensors") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -33,9 +34,9 @@ func TestTabular(t *testing.T) {
 		if err := json.Unmarshal(golden[target], &want); err != nil {
 			t.Fatal(err)
 		}
-		c := config(t, "tabular", map[string]any{"data": cars, "target": target})
+		c := traintest.Config(t, "tabular", map[string]any{"data": cars, "target": target})
 		c.Out = filepath.Join(t.TempDir(), "run")
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: carsTest})
 		if err != nil {
 			t.Fatal(err)
@@ -58,9 +59,9 @@ func TestTabular(t *testing.T) {
 // to the same end.
 func TestPatience(t *testing.T) {
 	change := map[string]any{"data": cars, "target": "sold", "patience": 2, "eval-every": 20, "save-every": 0}
-	c := config(t, "tabular", change)
+	c := traintest.Config(t, "tabular", change)
 	c.Out = filepath.Join(t.TempDir(), "whole")
-	r, _ := mustRun(t, c)
+	r, _ := traintest.Run(t, c)
 	best := r.Scores[0]
 	for _, s := range r.Scores[:len(r.Scores)-1] {
 		if s.ValLoss < best.ValLoss {
@@ -71,11 +72,11 @@ func TestPatience(t *testing.T) {
 		t.Errorf("ended after step %d with a loss of %v; the best was %v at step %d", r.Steps, *r.ValLoss, best.ValLoss, best.Step)
 	}
 	for _, first := range []int{best.Step, best.Step + 5, best.Step + 20} {
-		parts := config(t, "tabular", change)
+		parts := traintest.Config(t, "tabular", change)
 		parts.Out, parts.Steps, parts.Given["steps"] = filepath.Join(t.TempDir(), "parts"), first, true
-		mustRun(t, parts)
+		traintest.Run(t, parts)
 		again := train.Config{Out: parts.Out, Resume: true, Steps: r.Steps + 100, Given: map[string]bool{"steps": true}}
-		if q, _ := mustRun(t, again); q.Steps != r.Steps || *q.ValLoss != *r.ValLoss {
+		if q, _ := traintest.Run(t, again); q.Steps != r.Steps || *q.ValLoss != *r.ValLoss {
 			t.Errorf("interrupted after step %d: ended after step %d with a loss of %v, not step %d with %v", first, q.Steps, *q.ValLoss, r.Steps, *r.ValLoss)
 		}
 		if read(t, parts.Out+"/model.safetensors") != read(t, c.Out+"/model.safetensors") {
@@ -118,7 +119,7 @@ func TestTabularRefusals(t *testing.T) {
 		if c.change == nil {
 			task, c.change = "mlp", map[string]any{"target": "y"}
 		}
-		run := config(t, task, c.change)
+		run := traintest.Config(t, task, c.change)
 		run.Out = filepath.Join(t.TempDir(), "run")
 		_, err := train.Run(t.Context(), run, nil)
 		var known *advice.Error

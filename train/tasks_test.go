@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -17,9 +18,9 @@ func TestTasks(t *testing.T) {
 	}{
 		{"triage", map[string]any{"steps": 60, "average": 0.9}, "accuracy", .8}, // a third is right by chance
 	} {
-		run := config(t, c.task, c.change)
+		run := traintest.Config(t, c.task, c.change)
 		run.Out = filepath.Join(t.TempDir(), "run")
-		r, _ := mustRun(t, run)
+		r, _ := traintest.Run(t, run)
 		if r.Metrics[c.metric] < c.least {
 			t.Errorf("%s: %s %.4f", c.task, c.metric, r.Metrics[c.metric])
 		}
@@ -31,7 +32,7 @@ func TestTasks(t *testing.T) {
 		if err := train.Predict(t.Context(), train.PredictConfig{From: run.Out, Inputs: []string{"x.png"}}, nil); err == nil {
 			t.Errorf("%s: predicts from nothing", c.task)
 		}
-		other := config(t, c.task, map[string]any{"data": "x.csv"})
+		other := traintest.Config(t, c.task, map[string]any{"data": "x.csv"})
 		if _, err := train.Run(t.Context(), other, nil); err == nil {
 			t.Errorf("%s learns from a table", c.task)
 		}

@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,92 +17,12 @@ import (
 	"github.com/warpline-ml/warpline/internal/npy"
 	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
-// recorder keeps what a run tells, and may cancel it after a step.
-type recorder struct {
-	start  train.Start
-	steps  []train.Step
-	scores []train.Score
-	notes  []string
-	after  int
-	cancel context.CancelFunc
-}
-
-func (r *recorder) Start(s train.Start) { r.start = s }
-func (r *recorder) Step(s train.Step) {
-	if r.steps = append(r.steps, s); r.cancel != nil && s.Step == r.after {
-		r.cancel()
-	}
-}
-func (r *recorder) Score(s train.Score) { r.scores = append(r.scores, s) }
-func (r *recorder) Scoring(_, _ int)    {}
-func (r *recorder) Note(text string)    { r.notes = append(r.notes, text) }
-
-// config is a task's defaults with changes, all of which count as given.
-func config(t *testing.T, task string, change map[string]any) train.Config {
-	t.Helper()
-	c, err := train.Defaults(task)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(change)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		t.Fatal(err)
-	}
-	c.Given = map[string]bool{}
-	for name := range change {
-		c.Given[name] = true
-	}
-	return c
-}
-
-func mustRun(t *testing.T, c train.Config) (*train.Result, *recorder) {
-	t.Helper()
-	r := &recorder{}
-	result, err := train.Run(t.Context(), c, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result, r
-}
-
-// pictures writes an npz of n samples of c×side×side in which a class is a bright column.
-func pictures(t *testing.T, n, c, side, classes int) string {
-	t.Helper()
-	images := &npy.Array{DType: "|u1", Shape: []int{n, c, side, side}, Data: make([]byte, n*c*side*side)}
-	labels := &npy.Array{DType: "|u1", Shape: []int{n}, Data: make([]byte, n)}
-	for i := range n {
-		labels.Data[i] = byte(i * 7 % classes)
-		for k := range c * side * side {
-			v := byte(i * 31 * (k + 3) % 97)
-			if k%side == int(labels.Data[i]) {
-				v += 150
-			}
-			images.Data[i*c*side*side+k] = v
-		}
-	}
-	return archive(t, images, labels)
-}
-
-func archive(t *testing.T, images, labels *npy.Array) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := npy.WriteZip(&b, []npy.Member{{Name: "images", Array: images}, {Name: "labels", Array: labels}}, false); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "data.npz")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
+// traintest.Recorder keeps what a run tells, and may cancel it after a step.
 func within(t *testing.T, what string, got, want, rel float64) {
 	t.Helper()
 	if d := math.Abs(got-want) / math.Abs(want); !(d <= rel) {
@@ -143,17 +62,17 @@ func TestGPT2(t *testing.T) {
 	}
 	golden.JSON(t, dir+"golden.json", &g)
 	out := filepath.Join(t.TempDir(), "run")
-	c := config(t, "gpt", map[string]any{
+	c := traintest.Config(t, "gpt", map[string]any{
 		"init": dir + "init", "tokens": dir + "tokens.bin", "optimizer": "adamw", "lr": g.Hyper.LR, "beta1": g.Hyper.Beta1, "beta2": g.Hyper.Beta2,
 		"eps": g.Hyper.Eps, "weight-decay": 0.1, "clip": g.Hyper.Clip, "order": "sequential", "batch": 8, "context": 32, "steps": 20,
 	})
 	c.Out = out
-	result, seen := mustRun(t, c)
+	result, seen := traintest.Run(t, c)
 	for i, want := range g.Losses {
-		within(t, fmt.Sprintf("loss of step %d", i+1), seen.steps[i].Loss, want, 1e-5)
+		within(t, fmt.Sprintf("loss of step %d", i+1), seen.Steps[i].Loss, want, 1e-5)
 	}
-	if mean(seen.steps[15:]) >= mean(seen.steps[:5]) {
-		t.Errorf("the loss does not fall: %v", seen.steps)
+	if mean(seen.Steps[15:]) >= mean(seen.Steps[:5]) {
+		t.Errorf("the loss does not fall: %v", seen.Steps)
 	}
 	if result.Steps != 20 || result.ValLoss != nil {
 		t.Errorf("result %+v", result)
@@ -200,15 +119,15 @@ func TestResNet(t *testing.T) {
 	}
 	images, _ := f.Lookup("images")
 	labels, _ := f.Lookup("labels")
-	data := archive(t, &npy.Array{DType: "<f4", Shape: images.Shape, Data: images.Data()}, &npy.Array{DType: "<i8", Shape: labels.Shape, Data: labels.Data()})
+	data := traintest.Archive(t, &npy.Array{DType: "<f4", Shape: images.Shape, Data: images.Data()}, &npy.Array{DType: "<i8", Shape: labels.Shape, Data: labels.Data()})
 	out := filepath.Join(t.TempDir(), "run")
-	c := config(t, "resnet18", map[string]any{
+	c := traintest.Config(t, "resnet18", map[string]any{
 		"init": dir + "init.safetensors", "data": data, "optimizer": "sgd", "momentum": g.Momentum, "lr": g.LR, "order": "sequential", "batch": 8, "steps": 6,
 	})
 	c.Out = out
-	_, seen := mustRun(t, c)
+	_, seen := traintest.Run(t, c)
 	for i, want := range g.Losses {
-		within(t, fmt.Sprintf("loss of step %d", i+1), seen.steps[i].Loss, want, 1e-4)
+		within(t, fmt.Sprintf("loss of step %d", i+1), seen.Steps[i].Loss, want, 1e-4)
 	}
 	first, want, got := tensors(t, dir+"init.safetensors"), tensors(t, dir+"final.safetensors"), tensors(t, out+"/model.safetensors")
 	for name, w := range want {
@@ -275,46 +194,46 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, settings := range map[string]map[string]any{
-		"mlp":     {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8},
-		"average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 40},
+		"mlp":     {"task": "mlp", "data": traintest.Pictures(t, 50, 1, 6, 3), "batch": 8},
+		"average": {"task": "digits", "data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 40},
 		"drawn":   {"task": "digits", "batch": 4},
-		"vae":     {"task": "vae", "data": pictures(t, 50, 1, 8, 3), "batch": 8},
+		"vae":     {"task": "vae", "data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8},
 		"unet":    {"task": "unet", "batch": 2, "order": "sequential", "average": 0.9},
-		"lora":    {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "lora": 2},
+		"lora":    {"task": "mlp", "data": traintest.Pictures(t, 50, 1, 6, 3), "batch": 8, "lora": 2},
 		"adapted": {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "lora": 2, "average": 0.9},
-		"freeze":  {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "freeze": "1.weight"},
-		"norms":   {"task": "resnet18", "init": "../model/testdata/resnet/init.safetensors", "data": pictures(t, 12, 3, 16, 10), "batch": 2, "optimizer": "sgd", "momentum": 0.9, "average": 0.9},
+		"freeze":  {"task": "mlp", "data": traintest.Pictures(t, 50, 1, 6, 3), "batch": 8, "freeze": "1.weight"},
+		"norms":   {"task": "resnet18", "init": "../model/testdata/resnet/init.safetensors", "data": traintest.Pictures(t, 12, 3, 16, 10), "batch": 2, "optimizer": "sgd", "momentum": 0.9, "average": 0.9},
 		"lstm":    {"task": "lstm", "data": text, "batch": 6, "context": 8, "layers": 2, "width": 8, "dropout": 0.1}, // 40 steps are two and a half epochs
 		"gpt":     {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 30, "clip": 0.5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			make := func(out string, steps, threads int) train.Config {
-				c := config(t, settings["task"].(string), settings)
+				c := traintest.Config(t, settings["task"].(string), settings)
 				c.Out, c.Steps, c.Threads = filepath.Join(dir, out), steps, threads
 				c.Given["steps"] = true
 				return c
 			}
-			mustRun(t, make("through", 40, 2))
+			traintest.Run(t, make("through", 40, 2))
 			want := read(t, dir+"/through/model.safetensors")
 
-			mustRun(t, make("parts", 20, 1))
+			traintest.Run(t, make("parts", 20, 1))
 			c := make("parts", 40, 2)
 			c.Resume = true
 			delete(c.Given, "init")
-			mustRun(t, c)
+			traintest.Run(t, c)
 			if read(t, dir+"/parts/model.safetensors") != want {
 				t.Error("20 and 20 steps end elsewhere than 40")
 			}
 
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := train.Run(ctx, make("stopped", 40, 1), &recorder{after: 13, cancel: cancel})
+			_, err := train.Run(ctx, make("stopped", 40, 1), &traintest.Recorder{After: 13, Cancel: cancel})
 			if !errors.Is(err, train.ErrInterrupted) {
 				t.Fatalf("error %v, want an interruption", err)
 			}
-			c = config(t, settings["task"].(string), nil)
+			c = traintest.Config(t, settings["task"].(string), nil)
 			c.Out, c.Resume = filepath.Join(dir, "stopped"), true
-			mustRun(t, c)
+			traintest.Run(t, c)
 			if read(t, dir+"/stopped/model.safetensors") != want {
 				t.Error("13 and 27 steps end elsewhere than 40")
 			}
@@ -330,27 +249,27 @@ func TestResume(t *testing.T) {
 
 // TestResumeAlone goes on with a run whose starting weights are gone.
 func TestResumeAlone(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 2})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 2})
 	c.Out = filepath.Join(t.TempDir(), "first")
-	mustRun(t, c)
-	next := config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 2})
+	traintest.Run(t, c)
+	next := traintest.Config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 2})
 	next.Out = filepath.Join(t.TempDir(), "second")
-	mustRun(t, next)
+	traintest.Run(t, next)
 	if err := os.RemoveAll(c.Out); err != nil {
 		t.Fatal(err)
 	}
-	again := config(t, "mlp", map[string]any{"steps": 4})
+	again := traintest.Config(t, "mlp", map[string]any{"steps": 4})
 	again.Out, again.Resume = next.Out, true
-	if r, _ := mustRun(t, again); r.Steps != 4 {
+	if r, _ := traintest.Run(t, again); r.Steps != 4 {
 		t.Errorf("%d steps", r.Steps)
 	}
 }
 
 // TestFallBack goes on from the checkpoint before a damaged one, and says so.
 func TestFallBack(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 30, "save-every": 10})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 30, "save-every": 10})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	want := read(t, c.Out+"/model.safetensors")
 	size := len(read(t, c.Out+"/checkpoint-30/model.safetensors"))
 	damaged := c.Out + "/checkpoint-30/model.safetensors"
@@ -358,9 +277,9 @@ func TestFallBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Resume = true
-	_, seen := mustRun(t, c)
-	if len(seen.notes) != 1 || !strings.Contains(seen.notes[0], fmt.Sprintf("model.safetensors has 100 bytes of %d ", size)) || !strings.Contains(seen.notes[0], "checkpoint-20") || seen.start.Done != 20 {
-		t.Errorf("notes %q, from step %d", seen.notes, seen.start.Done)
+	_, seen := traintest.Run(t, c)
+	if len(seen.Notes) != 1 || !strings.Contains(seen.Notes[0], fmt.Sprintf("model.safetensors has 100 bytes of %d ", size)) || !strings.Contains(seen.Notes[0], "checkpoint-20") || seen.Started.Done != 20 {
+		t.Errorf("notes %q, from step %d", seen.Notes, seen.Started.Done)
 	}
 	if read(t, c.Out+"/model.safetensors") != want {
 		t.Error("the run ends elsewhere")
@@ -384,18 +303,18 @@ func TestFallBack(t *testing.T) {
 
 // TestLearns trains every task on a small problem until it is solved.
 func TestLearns(t *testing.T) {
-	data := pictures(t, 120, 1, 8, 4)
+	data := traintest.Pictures(t, 120, 1, 8, 4)
 	for _, task := range []string{"digits", "mlp"} {
-		c := config(t, task, map[string]any{"data": data, "batch": 16, "steps": 60, "lr": 0.01, "eval-every": 25})
-		result, seen := mustRun(t, c)
+		c := traintest.Config(t, task, map[string]any{"data": data, "batch": 16, "steps": 60, "lr": 0.01, "eval-every": 25})
+		result, seen := traintest.Run(t, c)
 		if result.Accuracy == nil || *result.Accuracy < 0.9 || result.ValLoss == nil {
 			t.Errorf("%s: accuracy %v of what is held out", task, result.Accuracy)
 		}
-		if len(seen.scores) != 3 || seen.scores[0].Step != 25 || seen.scores[2].Step != 60 {
-			t.Errorf("%s: scores %+v", task, seen.scores)
+		if len(seen.Scores) != 3 || seen.Scores[0].Step != 25 || seen.Scores[2].Step != 60 {
+			t.Errorf("%s: scores %+v", task, seen.Scores)
 		}
-		if seen.start.Train != 108 || seen.start.Test != 12 {
-			t.Errorf("%s: %d samples, %d held out", task, seen.start.Train, seen.start.Test)
+		if seen.Started.Train != 108 || seen.Started.Test != 12 {
+			t.Errorf("%s: %d samples, %d held out", task, seen.Started.Train, seen.Started.Test)
 		}
 		if len(result.Pictures) == 0 || len(result.Pictures[0].Pixels) != 64 {
 			t.Errorf("%s: pictures %v", task, result.Pictures)
@@ -409,9 +328,9 @@ func TestRunFolder(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("abcdefgh ", 80)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c := config(t, "gpt", map[string]any{"data": text, "batch": 4, "context": 16, "layers": 1, "heads": 2, "width": 32, "steps": 60, "lr": 0.01, "recompute": true})
+	c := traintest.Config(t, "gpt", map[string]any{"data": text, "batch": 4, "context": 16, "layers": 1, "heads": 2, "width": 32, "steps": 60, "lr": 0.01, "recompute": true})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	result, _ := mustRun(t, c)
+	result, _ := traintest.Run(t, c)
 	if result.ValLoss == nil || *result.ValLoss > 0.5 || result.Text == "" {
 		t.Fatalf("validation loss %v, text %q", result.ValLoss, result.Text)
 	}
@@ -438,10 +357,10 @@ func TestRunFolder(t *testing.T) {
 	if published.Type != "gpt2" || published.Width != 32 || published.Vocab != 9 || published.Layers != 1 {
 		t.Errorf("config.json has %+v", published)
 	}
-	again := config(t, "gpt", map[string]any{"init": c.Out, "data": text, "batch": 4, "steps": 1, "width": 32})
-	_, seen := mustRun(t, again)
-	if seen.steps[0].Loss > 0.6 {
-		t.Errorf("going on from the folder starts at loss %v", seen.steps[0].Loss)
+	again := traintest.Config(t, "gpt", map[string]any{"init": c.Out, "data": text, "batch": 4, "steps": 1, "width": 32})
+	_, seen := traintest.Run(t, again)
+	if seen.Steps[0].Loss > 0.6 {
+		t.Errorf("going on from the folder starts at loss %v", seen.Steps[0].Loss)
 	}
 	again.Width, again.Heads = 64, 2
 	if _, err := train.Run(t.Context(), again, nil); err == nil || !strings.Contains(err.Error(), "64") || !strings.Contains(err.Error(), "32") {
@@ -456,9 +375,9 @@ func TestHeads(t *testing.T) {
 	if err := os.WriteFile(tokens, make([]byte, 400), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	first := config(t, "gpt", map[string]any{"tokens": tokens, "vocab": 5, "context": 8, "layers": 1, "heads": 6, "width": 192, "batch": 2, "steps": 1})
+	first := traintest.Config(t, "gpt", map[string]any{"tokens": tokens, "vocab": 5, "context": 8, "layers": 1, "heads": 6, "width": 192, "batch": 2, "steps": 1})
 	first.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, first)
+	traintest.Run(t, first)
 	beside := filepath.Join(first.Out, "model.safetensors")
 	alone := filepath.Join(t.TempDir(), "alone.safetensors")
 	if err := os.WriteFile(alone, []byte(read(t, beside)), 0o666); err != nil {
@@ -473,7 +392,7 @@ func TestHeads(t *testing.T) {
 		if c.heads > 0 {
 			settings["heads"] = c.heads
 		}
-		if r, _ := mustRun(t, config(t, "gpt", settings)); !strings.Contains(r.Model, c.want) {
+		if r, _ := traintest.Run(t, traintest.Config(t, "gpt", settings)); !strings.Contains(r.Model, c.want) {
 			t.Errorf("%s with --heads %d is %s, want%s", filepath.Base(c.init), c.heads, r.Model, c.want)
 		}
 	}
@@ -486,9 +405,9 @@ func TestHeads(t *testing.T) {
 // TestNull runs without arithmetic: memory as on the CPU, losses 0, no model.
 func TestNull(t *testing.T) {
 	figures := func(device string) *train.Result {
-		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 4, "device": device, "order": "sequential"})
+		c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 4, "device": device, "order": "sequential"})
 		c.Out = filepath.Join(t.TempDir(), "run")
-		r, _ := mustRun(t, c)
+		r, _ := traintest.Run(t, c)
 		if _, err := os.Stat(c.Out); (err == nil) != (device == "cpu") || (r.Out == "") != (err != nil) {
 			t.Errorf("%s: the run folder %q: %v", device, r.Out, err)
 		}
@@ -513,10 +432,10 @@ func TestNull(t *testing.T) {
 // TestNullScores: the peak of a run without arithmetic has that of scoring what is held out, as far as its largest batch.
 func TestNullScores(t *testing.T) {
 	peak := func(device, order string) int64 {
-		c := config(t, "mlp", map[string]any{"data": pictures(t, 4000, 1, 16, 4), "batch": 2, "steps": 3, "device": device, "order": order})
-		cleaned(t, device)
-		r, seen := mustRun(t, c)
-		for _, s := range seen.steps {
+		c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 4000, 1, 16, 4), "batch": 2, "steps": 3, "device": device, "order": order})
+		traintest.Cleaned(t, device)
+		r, seen := traintest.Run(t, c)
+		for _, s := range seen.Steps {
 			if (s.MS > 0) != r.Computed {
 				t.Errorf("%s: step %d took %v ms", device, s.Step, s.MS)
 			}
@@ -538,9 +457,9 @@ func TestNullScores(t *testing.T) {
 
 // TestNullLeavesRunsAlone: going on without arithmetic gives figures, and the run is as it was.
 func TestNullLeavesRunsAlone(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	files := func() map[string]string {
 		found := map[string]string{}
 		err := filepath.WalkDir(c.Out, func(path string, d fs.DirEntry, err error) error {
@@ -555,9 +474,9 @@ func TestNullLeavesRunsAlone(t *testing.T) {
 		return found
 	}
 	before := files()
-	again := config(t, "mlp", map[string]any{"steps": 5, "device": "null:a100-80"})
+	again := traintest.Config(t, "mlp", map[string]any{"steps": 5, "device": "null:a100-80"})
 	again.Out, again.Resume = c.Out, true
-	if r, _ := mustRun(t, again); r.Computed || r.Steps != 5 || r.PeakBytes == 0 {
+	if r, _ := traintest.Run(t, again); r.Computed || r.Steps != 5 || r.PeakBytes == 0 {
 		t.Errorf("%d steps, computed %v", r.Steps, r.Computed)
 	}
 	if after := files(); !maps.Equal(before, after) {
@@ -567,10 +486,10 @@ func TestNullLeavesRunsAlone(t *testing.T) {
 
 // TestNotANumber stops a run that diverges, and keeps what was good.
 func TestNotANumber(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "save-every": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "save-every": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
-	c = config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 9, "optimizer": "sgd", "lr": 1e37, "save-every": 1})
+	traintest.Run(t, c)
+	c = traintest.Config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 9, "optimizer": "sgd", "lr": 1e37, "save-every": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
 	_, err := train.Run(t.Context(), c, nil)
 	var known *train.Error
@@ -584,18 +503,18 @@ func TestNotANumber(t *testing.T) {
 
 // TestSteps: --steps wins over --epochs, and an epoch is a pass over what is not held out.
 func TestSteps(t *testing.T) {
-	data := pictures(t, 50, 1, 6, 3) // 45 to train on
-	c := config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2})
-	if r, _ := mustRun(t, c); r.Steps != 10 {
+	data := traintest.Pictures(t, 50, 1, 6, 3) // 45 to train on
+	c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2})
+	if r, _ := traintest.Run(t, c); r.Steps != 10 {
 		t.Errorf("2 epochs are %d steps", r.Steps)
 	}
-	c = config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "steps": 3})
-	if r, _ := mustRun(t, c); r.Steps != 3 {
+	c = traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "steps": 3})
+	if r, _ := traintest.Run(t, c); r.Steps != 3 {
 		t.Errorf("3 steps and 2 epochs are %d steps", r.Steps)
 	}
-	c = config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "order": "sequential"})
-	r, seen := mustRun(t, c)
-	if r.Steps != 10 || seen.start.Test != 0 || r.Accuracy != nil {
-		t.Errorf("sequential: %d steps, %d held out", r.Steps, seen.start.Test)
+	c = traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "order": "sequential"})
+	r, seen := traintest.Run(t, c)
+	if r.Steps != 10 || seen.Started.Test != 0 || r.Accuracy != nil {
+		t.Errorf("sequential: %d steps, %d held out", r.Steps, seen.Started.Test)
 	}
 }

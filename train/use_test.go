@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // evaluated scores a model and fails where that does.
-func evaluated(t *testing.T, c train.EvalConfig) (*train.Result, *recorder) {
+func evaluated(t *testing.T, c train.EvalConfig) (*train.Result, *traintest.Recorder) {
 	t.Helper()
-	seen := &recorder{}
+	seen := &traintest.Recorder{}
 	c.Device, c.Watch = "cpu", seen
 	r, err := train.Evaluate(t.Context(), c)
 	if err != nil {
@@ -24,7 +25,7 @@ func evaluated(t *testing.T, c train.EvalConfig) (*train.Result, *recorder) {
 // TestEvalNamesTheSet: a score says what of, and the weights inside a run folder are scored on what the run held out, as
 // the folder is.
 func TestEvalNamesTheSet(t *testing.T) {
-	data, tokens := pictures(t, 50, 1, 8, 3), ids(t, 400)
+	data, tokens := traintest.Pictures(t, 50, 1, 8, 3), traintest.IDs(t, 400)
 	for name, c := range map[string]struct {
 		change map[string]any
 		eval   train.EvalConfig
@@ -41,9 +42,9 @@ func TestEvalNamesTheSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.change["steps"] = 2
-			run := config(t, c.change["task"].(string), c.change)
+			run := traintest.Config(t, c.change["task"].(string), c.change)
 			run.Out = filepath.Join(t.TempDir(), "run")
-			mustRun(t, run)
+			traintest.Run(t, run)
 			var losses []float64
 			for _, from := range []string{run.Out, run.Out + "/model.safetensors"} {
 				c.eval.From = from
@@ -51,7 +52,7 @@ func TestEvalNamesTheSet(t *testing.T) {
 				if r.Set != c.set || r.Held != c.held {
 					t.Errorf("%s is scored on %d of %q, want %d of %q", from, r.Held, r.Set, c.held, c.set)
 				}
-				if notes := strings.Join(seen.notes, "\n"); strings.Contains(notes, "trained on") != (c.note != "") {
+				if notes := strings.Join(seen.Notes, "\n"); strings.Contains(notes, "trained on") != (c.note != "") {
 					t.Errorf("%s: notes %q", from, notes)
 				}
 				losses = append(losses, r.Loss)
@@ -66,10 +67,10 @@ func TestEvalNamesTheSet(t *testing.T) {
 // TestWeightsOfAnUnfinishedRun: the weights in a run folder are scored when they are asked for, and not a checkpoint; a
 // file elsewhere is nobody's.
 func TestWeightsOfAnUnfinishedRun(t *testing.T) {
-	data := pictures(t, 50, 1, 8, 3)
-	c := config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": 2})
+	data := traintest.Pictures(t, 50, 1, 8, 3)
+	c := traintest.Config(t, "mlp", map[string]any{"data": data, "batch": 8, "steps": 2})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	want, _ := evaluated(t, train.EvalConfig{From: c.Out})
 	log := read(t, c.Out+"/log.jsonl")
 	if err := os.WriteFile(c.Out+"/log.jsonl", []byte(log[:strings.LastIndex(strings.TrimSpace(log), "\n")+1]), 0o666); err != nil {
@@ -91,21 +92,21 @@ func TestWeightsOfAnUnfinishedRun(t *testing.T) {
 // TestShorterContext: a published model learns from windows shorter than its positions, keeps all of these, and goes on,
 // is scored and resumed so; a longer window is an error.
 func TestShorterContext(t *testing.T) {
-	tokens := ids(t, 400)
-	first := config(t, "gpt", map[string]any{"tokens": tokens, "vocab": 7, "context": 16, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1})
+	tokens := traintest.IDs(t, 400)
+	first := traintest.Config(t, "gpt", map[string]any{"tokens": tokens, "vocab": 7, "context": 16, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1})
 	first.Out = filepath.Join(t.TempDir(), "first")
-	mustRun(t, first)
-	run := func(out string, change map[string]any) (*train.Result, *recorder) {
+	traintest.Run(t, first)
+	run := func(out string, change map[string]any) (*train.Result, *traintest.Recorder) {
 		change["tokens"], change["init"], change["batch"] = tokens, first.Out, 2
-		c := config(t, "gpt", change)
+		c := traintest.Config(t, "gpt", change)
 		c.Out = out
-		return mustRun(t, c)
+		return traintest.Run(t, c)
 	}
 	dir := t.TempDir()
 	_, long := run(dir+"/long", map[string]any{"steps": 4})
 	short, seen := run(dir+"/short", map[string]any{"steps": 4, "context": 4, "eval-every": 2})
-	if long.steps[0].Loss == seen.steps[0].Loss || !strings.Contains(short.Model, "context 16") {
-		t.Errorf("%s: loss %v, with the whole context %v", short.Model, seen.steps[0].Loss, long.steps[0].Loss)
+	if long.Steps[0].Loss == seen.Steps[0].Loss || !strings.Contains(short.Model, "context 16") {
+		t.Errorf("%s: loss %v, with the whole context %v", short.Model, seen.Steps[0].Loss, long.Steps[0].Loss)
 	}
 	if at := tensors(t, dir+"/short/model.safetensors")["transformer.wpe.weight"]; at == nil || at.Dim(0) != 16 {
 		t.Errorf("positions: %v", at)
@@ -114,13 +115,13 @@ func TestShorterContext(t *testing.T) {
 		t.Errorf("scored %v, at the end of the run %v", r.Loss, *short.ValLoss)
 	}
 	run(dir+"/parts", map[string]any{"steps": 2, "context": 4, "eval-every": 2})
-	again := config(t, "gpt", map[string]any{"steps": 4})
+	again := traintest.Config(t, "gpt", map[string]any{"steps": 4})
 	again.Out, again.Resume = dir+"/parts", true
-	mustRun(t, again)
+	traintest.Run(t, again)
 	if read(t, dir+"/parts/model.safetensors") != read(t, dir+"/short/model.safetensors") {
 		t.Error("2 and 2 steps end elsewhere than 4")
 	}
-	c := config(t, "gpt", map[string]any{"tokens": tokens, "init": first.Out, "context": 17})
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": tokens, "init": first.Out, "context": 17})
 	if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "17") || !strings.Contains(err.Error(), "16") {
 		t.Errorf("a longer context: %v", err)
 	}

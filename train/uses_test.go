@@ -16,6 +16,7 @@ import (
 
 	"github.com/warpline-ml/warpline/data/shapes"
 	"github.com/warpline-ml/warpline/internal/npy"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -47,9 +48,9 @@ func TestUses(t *testing.T) {
 		}
 		change["steps"], change["device"] = 1, "cpu"
 		t.Run(task, func(t *testing.T) {
-			c := config(t, task, change)
+			c := traintest.Config(t, task, change)
 			c.Out = filepath.Join(t.TempDir(), "run")
-			mustRun(t, c)
+			traintest.Run(t, c)
 			testEval(t, &c)
 			testPredict(t, &c)
 			testSample(t, &c)
@@ -126,9 +127,9 @@ func decoded(t *testing.T, path string) image.Image {
 // TestMasks: a picture's mask has its size and the classes as entries of its palette, in the shares that are told; what it does not cover
 // is in the overlay as it was. Nothing is replaced.
 func TestMasks(t *testing.T) {
-	c := config(t, "unet", map[string]any{"batch": 4, "steps": 12, "average": 0})
+	c := traintest.Config(t, "unet", map[string]any{"batch": 4, "steps": 12, "average": 0})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	x, labels := make([]float32, shapes.Side*shapes.Side), make([]int64, shapes.Side*shapes.Side)
 	shapes.Draw(x, labels, 9, 3)
 	const wide, high = 150, 100
@@ -181,9 +182,9 @@ func TestMasks(t *testing.T) {
 // TestDrawing: the same seed draws the same pictures, into a square of them; a file that is named is not replaced. A reconstruction has the
 // error that is told.
 func TestDrawing(t *testing.T) {
-	c := config(t, "vae", map[string]any{"batch": 16, "steps": 20})
+	c := traintest.Config(t, "vae", map[string]any{"batch": 16, "steps": 20})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	draw := func(out string, count int, seed uint64) (*train.Sampled, error) {
 		return train.Sample(t.Context(), train.SampleConfig{From: c.Out, Count: count, Seed: seed, Out: out}, nil)
 	}
@@ -236,13 +237,13 @@ func TestDrawing(t *testing.T) {
 // TestUnit: pictures whose values a model that draws could not mean are refused, to learn from and to score.
 func TestUnit(t *testing.T) {
 	bad := floats32(t, 40, 8, 1.5)
-	c := config(t, "vae", map[string]any{"data": bad, "batch": 8, "steps": 1})
+	c := traintest.Config(t, "vae", map[string]any{"data": bad, "batch": 8, "steps": 1})
 	if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), bad) || !strings.Contains(err.Error(), "1.125") {
 		t.Errorf("%v", err)
 	}
-	c = config(t, "vae", map[string]any{"data": floats32(t, 40, 8, 1), "batch": 8, "steps": 1})
+	c = traintest.Config(t, "vae", map[string]any{"data": floats32(t, 40, 8, 1), "batch": 8, "steps": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	if _, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: bad}); err == nil || !strings.Contains(err.Error(), "1.125") {
 		t.Errorf("%v", err)
 	}
@@ -266,5 +267,5 @@ func floats32(t *testing.T, n, side int, most float32) string {
 	for i := range n * side * side {
 		images.Data = binary.LittleEndian.AppendUint32(images.Data, math.Float32bits(most*float32(i%5)/4))
 	}
-	return archive(t, images, &npy.Array{DType: "|u1", Shape: []int{n}, Data: make([]byte, n)})
+	return traintest.Archive(t, images, &npy.Array{DType: "|u1", Shape: []int{n}, Data: make([]byte, n)})
 }

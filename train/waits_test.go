@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/par"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -18,9 +19,9 @@ import (
 // steps between them may not.
 func TestStepsWaitNowhere(t *testing.T) {
 	for task, change := range map[string]map[string]any{
-		"mlp":  {"data": pictures(t, 60, 1, 6, 4), "batch": 8},
-		"gpt":  {"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "dropout": 0.1, "batch": 2, "clip": 1.0},
-		"lstm": {"tokens": ids(t, 400), "vocab": 7, "context": 8, "width": 16, "batch": 2},
+		"mlp":  {"data": traintest.Pictures(t, 60, 1, 6, 4), "batch": 8},
+		"gpt":  {"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "dropout": 0.1, "batch": 2, "clip": 1.0},
+		"lstm": {"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "width": 16, "batch": 2},
 	} {
 		t.Run(task, func(t *testing.T) {
 			change["steps"], change["eval-every"], change["save-every"] = 4, 3, 2
@@ -28,16 +29,16 @@ func TestStepsWaitNowhere(t *testing.T) {
 			t.Setenv("WARPLINE_SYNC", "error")
 			for machine, sim := range map[string]string{"sim:a100-80x8:0": "", "sim:a100-80x9:0": "late"} {
 				t.Setenv("WARPLINE_SIM", sim) // names are opened once: each setting has a machine of its own
-				c := config(t, task, change)
+				c := traintest.Config(t, task, change)
 				c.Device, c.Out = machine, filepath.Join(t.TempDir(), "run")
-				_, seen := mustRun(t, c)
-				for i, s := range seen.steps {
+				_, seen := traintest.Run(t, c)
+				for i, s := range seen.Steps {
 					if s.Step != i+1 || s.Loss != want[i] {
 						t.Errorf("%s: step %d is told as %d with loss %v, want %v", sim, i+1, s.Step, s.Loss, want[i])
 					}
 				}
-				if len(seen.scores) != 2 || seen.scores[0].Step != 3 || len(seen.steps) != 4 {
-					t.Errorf("%s: %d steps, scores %+v", sim, len(seen.steps), seen.scores)
+				if len(seen.Scores) != 2 || seen.Scores[0].Step != 3 || len(seen.Steps) != 4 {
+					t.Errorf("%s: %d steps, scores %+v", sim, len(seen.Steps), seen.Scores)
 				}
 				use := func() (err error) {
 					if task != "mlp" {
@@ -64,7 +65,7 @@ func TestStepsWaitNowhere(t *testing.T) {
 
 // TestNotANumberLate: a device whose figures come late names the same step as the CPU, and nothing learnt after it stays.
 func TestNotANumberLate(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 9, "optimizer": "sgd", "lr": 1e37, "save-every": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 9, "optimizer": "sgd", "lr": 1e37, "save-every": 1})
 	left := func(device string, every int) (text string, log string) {
 		c.Device, c.Out, c.SaveEvery = device, filepath.Join(t.TempDir(), "run"), every
 		_, err := train.Run(t.Context(), c, nil)
@@ -95,13 +96,13 @@ func TestNotANumberLate(t *testing.T) {
 
 // choking takes a device's memory away after some steps.
 type choking struct {
-	*recorder
+	*traintest.Recorder
 	dev   *tensor.Device
 	after int
 }
 
 func (c *choking) Step(s train.Step) {
-	if c.recorder.Step(s); s.Step == c.after {
+	if c.Recorder.Step(s); s.Step == c.after {
 		c.dev.SetLimit(1)
 	}
 }
@@ -118,16 +119,16 @@ func TestStepsBeforeAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Device().SetLimit(0)
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 50})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 50})
 	c.Device, c.Out = env.Device().Name(), filepath.Join(t.TempDir(), "run")
-	watch := &choking{&recorder{}, env.Device(), 3}
+	watch := &choking{&traintest.Recorder{}, env.Device(), 3}
 	var known *train.Error
 	if _, err := train.Run(t.Context(), c, watch); !errors.As(err, &known) || !strings.Contains(known.Text, "out of memory") {
 		t.Fatalf("error %v", err)
 	}
 	steps, _ := stepsOf(t, c.Out)
-	if len(steps) != len(watch.steps) || len(steps) != 5 {
-		t.Errorf("%d steps are logged, %d told; want 5: two were under way when the third was told", len(steps), len(watch.steps))
+	if len(steps) != len(watch.Steps) || len(steps) != 5 {
+		t.Errorf("%d steps are logged, %d told; want 5: two were under way when the third was told", len(steps), len(watch.Steps))
 	}
 }
 
@@ -145,10 +146,10 @@ func TestNothingStays(t *testing.T) {
 			threads = now
 		}
 	}
-	path := ids(t, 400)
-	c := config(t, "gpt", map[string]any{"tokens": path, "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1, "threads": 1})
+	path := traintest.IDs(t, 400)
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": path, "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 8, "batch": 2, "steps": 1, "threads": 1})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	mustRun(t, c)
+	traintest.Run(t, c)
 	same("a run")
 	if _, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Threads: 1}); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestNothingStays(t *testing.T) {
 
 // TestFirstOfTwoMistakes: of several bad settings the same one is told every time.
 func TestFirstOfTwoMistakes(t *testing.T) {
-	c := config(t, "gpt", map[string]any{"tokens": "x", "vocab": 0, "steps": 0, "epochs": 0})
+	c := traintest.Config(t, "gpt", map[string]any{"tokens": "x", "vocab": 0, "steps": 0, "epochs": 0})
 	for range 50 {
 		if _, err := train.Run(t.Context(), c, nil); err == nil || err.Error() != "--steps is 0" {
 			t.Fatalf("error %v, want that of --steps", err)

@@ -451,7 +451,6 @@ func judged(t *testing.T, overlay string) map[string]*Report {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "forms.exe")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program, overlay, "./forms")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -93,6 +93,7 @@ const rules = `
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid, internal/lzma, internal/slab;
 	internal/slab < internal/ptx, internal/gpusim/compile;
+	train, internal/cards, internal/cuda, internal/cuda/simcuda, internal/npy < internal/traintest;
 	internal/lzma < internal/tables, internal/cuda/kernels/gen;
 	internal/tables, internal/durable, internal/advice < internal/sources;
 	internal/sources < internal/exercise, internal/lesson, internal/cuda/kernels/gen;
@@ -217,6 +218,7 @@ var direct = map[string][]string{
 	"internal/cuda/shimtest":    {"internal/cuda/driver", "internal/dl"},
 	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
 	"internal/gpusim/oracle":    {"internal/gpusim/simt", "internal/ptx"},
+	"internal/traintest":        {"internal/cuda", "internal/cuda/simcuda"},
 	"internal/estimate":         {"internal/ptx"},
 	"internal/counts":           {"internal/ptx"},
 	"internal/testutil/cc":      {"internal/dl"},
@@ -236,7 +238,7 @@ var direct = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/nvtx/nvtxtest", "internal/gpusim/oracle", "internal/vet/vettest"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/nvtx/nvtxtest", "internal/gpusim/oracle", "internal/vet/vettest", "internal/traintest"}
 
 type pkg struct {
 	ImportPath string

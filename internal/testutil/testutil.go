@@ -14,12 +14,22 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
+
+// Tests have memory to spare rather than time: Go's collector comes when what lives has grown by four times itself, up to
+// so many bytes, unless the environment says otherwise. What tensors collect by themselves is not changed by it.
+func init() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(3 << 30)
+	}
+}
 
 // Environment variables that steer tests.
 const (

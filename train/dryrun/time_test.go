@@ -1,4 +1,4 @@
-package train_test
+package dryrun_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -46,13 +47,13 @@ var last *driver.API
 
 // stepper notes the host's virtual time at the end of each step.
 type stepper struct {
-	recorder
+	traintest.Recorder
 	clock device.Clock
 	at    []time.Duration
 }
 
 func (s *stepper) Step(x train.Step) {
-	s.recorder.Step(x)
+	s.Recorder.Step(x)
 	now, _ := s.clock.HostTime()
 	s.at = append(s.at, now)
 }
@@ -91,10 +92,10 @@ func tookFrom(t *testing.T, c train.Config, kind string, at int) float64 {
 // TestSampledClock: a simulated card of which a few blocks of each kind of launch run has the times of one that executes all.
 func TestSampledClock(t *testing.T) {
 	for task, change := range map[string]map[string]any{
-		"mlp": {"data": pictures(t, 200, 1, 28, 10), "batch": 64},
-		"gpt": {"tokens": ids(t, 5_000), "vocab": 7, "batch": 3, "layers": 1, "context": 48},
+		"mlp": {"data": traintest.Pictures(t, 200, 1, 28, 10), "batch": 64},
+		"gpt": {"tokens": traintest.IDs(t, 5_000), "vocab": 7, "batch": 3, "layers": 1, "context": 48},
 	} {
-		c := config(t, task, change)
+		c := traintest.Config(t, task, change)
 		all, some := stepTime(t, c, timed), stepTime(t, c, counted)
 		t.Logf("%s: %.4g s, of some blocks %.4g s: %+.2f %%", task, all, some, 100*(some/all-1))
 		if math.Abs(some/all-1) > 0.01 {
@@ -112,20 +113,20 @@ func TestDryTime(t *testing.T) {
 		change map[string]any
 	}
 	rows := []row{
-		{"mlp", map[string]any{"data": pictures(t, 300, 1, 28, 10), "batch": 64}},
-		{"mlp", map[string]any{"data": pictures(t, 300, 1, 28, 10), "batch": 200}},
-		{"digits", map[string]any{"data": pictures(t, 100, 1, 28, 10), "batch": 24}},
-		{"digits", map[string]any{"data": pictures(t, 100, 1, 28, 10), "batch": 50, "amp": "bf16"}},
-		{"resnet18", map[string]any{"data": pictures(t, 24, 3, 32, 10), "batch": 3}},
-		{"resnet18", map[string]any{"data": pictures(t, 24, 3, 32, 10), "batch": 12}},
-		{"gpt", map[string]any{"tokens": ids(t, 5_000), "vocab": 7, "batch": 5, "layers": 2}},
-		{"gpt", map[string]any{"tokens": ids(t, 5_000), "vocab": 7, "batch": 4, "layers": 1, "capture": true}},
-		{"gpt", map[string]any{"tokens": ids(t, 9_000), "vocab": 300, "batch": 12, "layers": 1, "width": 192, "heads": 3, "context": 80}},
-		{"gpt", map[string]any{"tokens": ids(t, 9_000), "vocab": 700, "batch": 6, "layers": 1, "width": 192, "heads": 3, "context": 112, "amp": "bf16"}},
-		{"digits", map[string]any{"data": pictures(t, 100, 1, 28, 10), "batch": 50, "amp": "tf32"}},
+		{"mlp", map[string]any{"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 64}},
+		{"mlp", map[string]any{"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 200}},
+		{"digits", map[string]any{"data": traintest.Pictures(t, 100, 1, 28, 10), "batch": 24}},
+		{"digits", map[string]any{"data": traintest.Pictures(t, 100, 1, 28, 10), "batch": 50, "amp": "bf16"}},
+		{"resnet18", map[string]any{"data": traintest.Pictures(t, 24, 3, 32, 10), "batch": 3}},
+		{"resnet18", map[string]any{"data": traintest.Pictures(t, 24, 3, 32, 10), "batch": 12}},
+		{"gpt", map[string]any{"tokens": traintest.IDs(t, 5_000), "vocab": 7, "batch": 5, "layers": 2}},
+		{"gpt", map[string]any{"tokens": traintest.IDs(t, 5_000), "vocab": 7, "batch": 4, "layers": 1, "capture": true}},
+		{"gpt", map[string]any{"tokens": traintest.IDs(t, 9_000), "vocab": 300, "batch": 12, "layers": 1, "width": 192, "heads": 3, "context": 80}},
+		{"gpt", map[string]any{"tokens": traintest.IDs(t, 9_000), "vocab": 700, "batch": 6, "layers": 1, "width": 192, "heads": 3, "context": 112, "amp": "bf16"}},
+		{"digits", map[string]any{"data": traintest.Pictures(t, 100, 1, 28, 10), "batch": 50, "amp": "tf32"}},
 	}
 	for _, row := range testutil.Some(spread, rows, func(r row) string { return fmt.Sprint(r.task, r.change["batch"], r.change["amp"]) }) {
-		c := config(t, row.task, row.change)
+		c := traintest.Config(t, row.task, row.change)
 		want := stepTime(t, c, counted)
 		d, err := train.DryRun(t.Context(), c, []string{"a100-80"})
 		if err != nil {
@@ -146,7 +147,7 @@ func TestDryTime(t *testing.T) {
 // TestDryWhole compares the modelled time of a whole run that is scored behind each step, in five batches, with that of the simulated
 // GPU's clock, which scores all of them.
 func TestDryWhole(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 12_000, 1, 4, 4), "batch": 64, "eval-every": 1})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 12_000, 1, 4, 4), "batch": 64, "eval-every": 1})
 	c.Steps = 5
 	want := tookFrom(t, c, timed, 2)
 	d, err := train.DryRun(t.Context(), c, []string{"a100-80"})
@@ -165,11 +166,11 @@ func TestDryWhole(t *testing.T) {
 func TestDryTimeKnowsKernels(t *testing.T) {
 	spread := testutil.NewSpread(t, testutil.Seed(t), 72)
 	for task, change := range map[string]map[string]any{
-		"mlp":      {"data": pictures(t, 300, 1, 28, 10), "batch": 24},
-		"digits":   {"data": pictures(t, 300, 1, 28, 10), "batch": 24},
-		"resnet18": {"data": pictures(t, 60, 3, 32, 10), "batch": 6},
-		"resnet50": {"data": pictures(t, 60, 3, 32, 10), "batch": 6},
-		"gpt":      {"tokens": ids(t, 9_000), "vocab": 65, "batch": 6},
+		"mlp":      {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 24},
+		"digits":   {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 24},
+		"resnet18": {"data": traintest.Pictures(t, 60, 3, 32, 10), "batch": 6},
+		"resnet50": {"data": traintest.Pictures(t, 60, 3, 32, 10), "batch": 6},
+		"gpt":      {"tokens": traintest.IDs(t, 9_000), "vocab": 65, "batch": 6},
 	} {
 		for lever, how := range levers {
 			if slices.Contains(strings.Fields(how.not), strings.Replace(task, "50", "18", 1)) {
@@ -182,7 +183,7 @@ func TestDryTimeKnowsKernels(t *testing.T) {
 				all := maps.Clone(change)
 				all["amp"] = amp
 				maps.Copy(all, how.change)
-				d, err := train.DryRun(t.Context(), config(t, task, all), []string{"a100-80"})
+				d, err := train.DryRun(t.Context(), traintest.Config(t, task, all), []string{"a100-80"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package train_test
+package dryrun_test
 
 import (
 	"fmt"
@@ -9,28 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/warpline-ml/warpline/internal/cards"
-	"github.com/warpline-ml/warpline/internal/cuda"
-	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
-
-// off is a kind of devices: the engine for GPUs on a simulated driver that executes nothing.
-const off = "off"
-
-func init() {
-	device.Register(off, device.Engine{Cards: cards.Names(), Open: func(n device.Name) (device.Device, error) {
-		s, err := simcuda.New(simcuda.Config{Card: n.Card, Off: true})
-		if err != nil {
-			return nil, err
-		}
-		return cuda.New(s.API(), 0, n.String(), cuda.Options{})
-	}})
-}
 
 // peaks are the most bytes of a device's allocator and of its values.
 type peaks struct{ allocated, requested, reserved, used int64 }
@@ -38,7 +23,7 @@ type peaks struct{ allocated, requested, reserved, used int64 }
 func peaksOn(t *testing.T, kind string, run func(device string) error) peaks {
 	t.Helper()
 	name := kind + ":a100-80:2"
-	d := cleaned(t, name)
+	d := traintest.Cleaned(t, name)
 	if err := d.EmptyCache(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +67,7 @@ func (w *walked) on(t *testing.T, task string, changes ...map[string]any) func(d
 		maps.Copy(change, c)
 	}
 	return func(device string) error {
-		c := config(t, task, change)
+		c := traintest.Config(t, task, change)
 		c.Device = device
 		_, err := train.Run(t.Context(), c, nil)
 		return err
@@ -92,13 +77,13 @@ func (w *walked) on(t *testing.T, task string, changes ...map[string]any) func(d
 // walkedTasks are the tasks of the walks.
 func walkedTasks(t *testing.T) map[string]*walked {
 	return map[string]*walked{
-		"mlp":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
-		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 12, 4), "batch": 16}},
-		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{4, 10, 32}, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1}},
-		"gpt":      {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 48}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
+		"mlp":      {map[string]any{"data": traintest.Pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": traintest.Pictures(t, 60, 1, 8, 4), "batch": 16}},
+		"digits":   {map[string]any{"data": traintest.Pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": traintest.Pictures(t, 60, 1, 12, 4), "batch": 16}},
+		"resnet18": {map[string]any{"data": traintest.Pictures(t, 80, 3, 32, 10)}, []int{4, 10, 32}, map[string]any{"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1}},
+		"gpt":      {map[string]any{"tokens": traintest.IDs(t, 20_000), "vocab": 7, "context": 48}, []int{2, 8, 24}, map[string]any{"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
 		"unet":     {map[string]any{}, []int{2, 6, 16}, map[string]any{"batch": 2, "steps": 1}},
-		"vae":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
-		"lstm":     {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 24, "width": 64}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "layers": 2, "width": 16, "batch": 4}},
+		"vae":      {map[string]any{"data": traintest.Pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": traintest.Pictures(t, 60, 1, 8, 4), "batch": 16}},
+		"lstm":     {map[string]any{"tokens": traintest.IDs(t, 20_000), "vocab": 7, "context": 24, "width": 64}, []int{2, 8, 24}, map[string]any{"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 8, "layers": 2, "width": 16, "batch": 4}},
 	}
 }
 
@@ -122,7 +107,7 @@ func TestDryMemory(t *testing.T) {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {
-					p := same(t, off, of.on(t, task, of.change, how.change, map[string]any{"steps": 4, "batch": batch}))
+					p := same(t, traintest.Off, of.on(t, task, of.change, how.change, map[string]any{"steps": 4, "batch": batch}))
 					if other := seen[p]; i == len(of.batches)-1 && other != "" && other != lever {
 						t.Errorf("%s has the peaks of %s", lever, other)
 					}
@@ -137,10 +122,10 @@ func TestDryMemory(t *testing.T) {
 			continue
 		}
 		t.Run(task+"/evaluation", func(t *testing.T) {
-			c := config(t, task, of.small)
+			c := traintest.Config(t, task, of.small)
 			c.Device, c.Steps, c.Out = "cpu", 1, filepath.Join(t.TempDir(), "run")
-			mustRun(t, c)
-			same(t, off, func(device string) error {
+			traintest.Run(t, c)
+			same(t, traintest.Off, func(device string) error {
 				_, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: device})
 				return err
 			})
@@ -155,8 +140,8 @@ func TestDryMemoryOfOptimizers(t *testing.T) {
 	for _, o := range recipe.Optimizers {
 		t.Run(o.Name, func(t *testing.T) {
 			run := of.on(t, "mlp", of.small, map[string]any{"optimizer": o.Name, "steps": 3})
-			if dry, real := peaksOn(t, "null", run), peaksOn(t, off, run); dry != real {
-				t.Errorf("peaks %+v, on %s %+v", dry, off, real)
+			if dry, real := peaksOn(t, "null", run), peaksOn(t, traintest.Off, run); dry != real {
+				t.Errorf("peaks %+v, on %s %+v", dry, traintest.Off, real)
 			}
 		})
 	}
@@ -192,7 +177,7 @@ func TestDryMemoryOfCPU(t *testing.T) {
 // valuesOn is the most that a run adds to a device's values at once, but for those of up to so many bytes, which are figures.
 func valuesOn(t *testing.T, name string, figure int64, run func(device string) error) int64 {
 	t.Helper()
-	cleaned(t, name)
+	traintest.Cleaned(t, name)
 	env, err := tensor.Open(name)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package train_test
+package dryrun_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/traintest"
 	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
@@ -23,21 +24,21 @@ import (
 // machines with what it is to have.
 func TestDryRunIsTheRun(t *testing.T) {
 	for task, change := range map[string]map[string]any{
-		"mlp":      {"data": pictures(t, 4000, 1, 28, 10), "batch": 16, "steps": 7},
-		"digits":   {"data": pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "accumulate": 3},
-		"resnet18": {"data": pictures(t, 60, 3, 32, 10), "batch": 8, "steps": 5, "amp": "bf16"},
-		"gpt":      {"tokens": ids(t, 20_000), "vocab": 7, "context": 48, "batch": 6, "steps": 9, "capture": true},
+		"mlp":      {"data": traintest.Pictures(t, 4000, 1, 28, 10), "batch": 16, "steps": 7},
+		"digits":   {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "accumulate": 3},
+		"resnet18": {"data": traintest.Pictures(t, 60, 3, 32, 10), "batch": 8, "steps": 5, "amp": "bf16"},
+		"gpt":      {"tokens": traintest.IDs(t, 20_000), "vocab": 7, "context": 48, "batch": 6, "steps": 9, "capture": true},
 		"unet":     {"batch": 4, "steps": 3},
-		"vae":      {"data": pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "amp": "bf16"},
-		"lstm":     {"tokens": ids(t, 6_000), "vocab": 7, "context": 24, "width": 48, "batch": 6, "steps": 5},
+		"vae":      {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "amp": "bf16"},
+		"lstm":     {"tokens": traintest.IDs(t, 6_000), "vocab": 7, "context": 24, "width": 48, "batch": 6, "steps": 5},
 	} {
-		c := config(t, task, change)
+		c := traintest.Config(t, task, change)
 		d, err := train.DryRun(t.Context(), c, []string{"null:a100-80"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var peak int64
-		real := peaksOn(t, off, func(device string) error {
+		real := peaksOn(t, traintest.Off, func(device string) error {
 			c.Device = device
 			r, err := train.Run(t.Context(), c, nil)
 			if err == nil {
@@ -81,9 +82,9 @@ func TestDryRunGoesOn(t *testing.T) {
 	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
 		return
 	}
-	change := map[string]any{"tokens": ids(t, 100_000), "vocab": 7, "context": 1024, "width": 1024, "layers": 2, "batch": 600}
+	change := map[string]any{"tokens": traintest.IDs(t, 100_000), "vocab": 7, "context": 1024, "width": 1024, "layers": 2, "batch": 600}
 	dry := func(batch int) *train.Dry {
-		c := config(t, "gpt", change)
+		c := traintest.Config(t, "gpt", change)
 		c.Batch = batch
 		d, err := train.DryRun(t.Context(), c, []string{"gtx-1650"})
 		if err != nil {
@@ -106,11 +107,11 @@ func TestDryRunLevers(t *testing.T) {
 	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
 		return
 	}
-	change := map[string]any{"tokens": ids(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2, "batch": 1024}
+	change := map[string]any{"tokens": traintest.IDs(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2, "batch": 1024}
 	dry := func(more map[string]any) (*plan.Report, []tensor.Lever) {
 		all := maps.Clone(change)
 		maps.Copy(all, more)
-		d, err := train.DryRun(t.Context(), config(t, "gpt", all), []string{"gtx-1650"})
+		d, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", all), []string{"gtx-1650"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestDryRunChoosesParts(t *testing.T) {
 		return
 	}
 	dry := func(card string, accumulate any) *plan.Report {
-		d, err := train.DryRun(t.Context(), config(t, "gpt", map[string]any{"tokens": ids(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2,
+		d, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", map[string]any{"tokens": traintest.IDs(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2,
 			"batch": 1024, "accumulate": accumulate}), []string{card})
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +166,7 @@ func TestDryRunChoosesParts(t *testing.T) {
 
 // TestDryRunRefuses: what is wrong is said before anything is done.
 func TestDryRunRefuses(t *testing.T) {
-	data := pictures(t, 40, 1, 6, 3)
+	data := traintest.Pictures(t, 40, 1, 6, 3)
 	for _, c := range []struct {
 		cards  string
 		change map[string]any
@@ -184,7 +185,7 @@ func TestDryRunRefuses(t *testing.T) {
 	} {
 		change := map[string]any{"data": data}
 		maps.Copy(change, c.change)
-		config := config(t, "mlp", change)
+		config := traintest.Config(t, "mlp", change)
 		if c.set != nil {
 			c.set(&config)
 		}
@@ -206,9 +207,9 @@ func TestDryRunWithoutText(t *testing.T) {
 	for _, with := range []bool{false, true} {
 		change := maps.Clone(sizes)
 		if with {
-			change["tokens"] = ids(t, 400_000)
+			change["tokens"] = traintest.IDs(t, 400_000)
 		}
-		d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"t4"})
+		d, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", change), []string{"t4"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,12 +219,12 @@ func TestDryRunWithoutText(t *testing.T) {
 	if lines[true] != lines[false] {
 		t.Errorf("with a text %s, without %s", lines[true], lines[false])
 	}
-	c := config(t, "gpt", sizes)
+	c := traintest.Config(t, "gpt", sizes)
 	if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "no text to learn from") {
 		t.Error(err)
 	}
 	delete(sizes, "vocab")
-	if _, err := train.DryRun(t.Context(), config(t, "gpt", sizes), []string{"t4"}); err == nil || !strings.Contains(advice.HintOf(err), "--vocab N alone") {
+	if _, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", sizes), []string{"t4"}); err == nil || !strings.Contains(advice.HintOf(err), "--vocab N alone") {
 		t.Errorf("%v; %s", err, advice.HintOf(err))
 	}
 }
@@ -242,15 +243,15 @@ func TestBatchAuto(t *testing.T) {
 		change map[string]any
 		limits map[string][2]int64
 	}{
-		"mlp":      {map[string]any{"data": pictures(t, 9000, 1, 28, 10)}, map[string][2]int64{"cpu": {4 << 20, 5 << 20}, off: {24 << 20, 46 << 20}}},
-		"digits":   {map[string]any{"data": pictures(t, 900, 1, 28, 10)}, map[string][2]int64{"cpu": {6 << 20, 8 << 20}, off: {24 << 20, 30 << 20}}},
-		"resnet18": {map[string]any{"data": pictures(t, 200, 3, 32, 4), "optimizer": "sgd"}, map[string][2]int64{"cpu": {94 << 20, 98 << 20}, off: {130 << 20, 150 << 20}}},
-		"gpt": {map[string]any{"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64},
-			map[string][2]int64{"cpu": {4 << 20, 6 << 20}, off: {24 << 20, 40 << 20}}},
+		"mlp":      {map[string]any{"data": traintest.Pictures(t, 9000, 1, 28, 10)}, map[string][2]int64{"cpu": {4 << 20, 5 << 20}, traintest.Off: {24 << 20, 46 << 20}}},
+		"digits":   {map[string]any{"data": traintest.Pictures(t, 900, 1, 28, 10)}, map[string][2]int64{"cpu": {6 << 20, 8 << 20}, traintest.Off: {24 << 20, 30 << 20}}},
+		"resnet18": {map[string]any{"data": traintest.Pictures(t, 200, 3, 32, 4), "optimizer": "sgd"}, map[string][2]int64{"cpu": {94 << 20, 98 << 20}, traintest.Off: {130 << 20, 150 << 20}}},
+		"gpt": {map[string]any{"tokens": traintest.IDs(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64},
+			map[string][2]int64{"cpu": {4 << 20, 6 << 20}, traintest.Off: {24 << 20, 40 << 20}}},
 	}
 	var cells []cell
 	for _, task := range slices.Sorted(maps.Keys(programs)) {
-		for _, device := range []string{"cpu", off} {
+		for _, device := range []string{"cpu", traintest.Off} {
 			for _, limit := range programs[task].limits[device] {
 				cells = append(cells, cell{task, device, limit})
 			}
@@ -259,23 +260,23 @@ func TestBatchAuto(t *testing.T) {
 	name := func(c cell) string { return fmt.Sprintf("%s on %s/%d", c.task, c.device, c.limit) }
 	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 16), cells, name) {
 		t.Run(name(of), func(t *testing.T) {
-			c := config(t, of.task, programs[of.task].change)
+			c := traintest.Config(t, of.task, programs[of.task].change)
 			c.Steps, c.Order, c.Memory, c.Reserve = 2, "sequential", of.limit, 0
 			fresh := func() {
-				if c.Device = of.device; of.device == off {
+				if c.Device = of.device; of.device == traintest.Off {
 					c.Device += ":a100-80:1"
 				}
-				if err := cleaned(t, c.Device).EmptyCache(); err != nil {
+				if err := traintest.Cleaned(t, c.Device).EmptyCache(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			fresh()
 			c.AutoBatch = true
-			r := &recorder{}
+			r := &traintest.Recorder{}
 			if _, err := train.Run(t.Context(), c, r); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d; %v", r.start.Batch, r.notes)
+			t.Logf("%d; %v", r.Started.Batch, r.Notes)
 			c.AutoBatch = false
 			runs := func(batch int) error {
 				fresh()
@@ -284,9 +285,9 @@ func TestBatchAuto(t *testing.T) {
 				return err
 			}
 			var short *tensor.OOMError
-			fits, err := runs(r.start.Batch), runs(r.start.Batch+2)
+			fits, err := runs(r.Started.Batch), runs(r.Started.Batch+2)
 			if fits != nil || !errors.As(err, &short) {
-				t.Errorf("%d is chosen (%v), and two more: %v", r.start.Batch, fits, err)
+				t.Errorf("%d is chosen (%v), and two more: %v", r.Started.Batch, fits, err)
 			}
 		})
 	}
@@ -294,7 +295,7 @@ func TestBatchAuto(t *testing.T) {
 
 // TestDryRunLeavesNothing: neither files nor memory.
 func TestDryRunLeavesNothing(t *testing.T) {
-	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3)})
+	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3)})
 	c.Out = t.TempDir() + "/run"
 	if _, err := train.DryRun(t.Context(), c, []string{"l4", "b200"}); err != nil {
 		t.Fatal(err)
@@ -307,8 +308,8 @@ func TestDryRunLeavesNothing(t *testing.T) {
 // TestDryRunBudget: a largest batch is found where what is recomputed is chosen for a number of bytes, which larger batches do not
 // keep to; where none does, it is that which is said.
 func TestDryRunBudget(t *testing.T) {
-	change := map[string]any{"tokens": ids(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 8, "recompute": "auto:4MiB"}
-	d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"t4"})
+	change := map[string]any{"tokens": traintest.IDs(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 8, "recompute": "auto:4MiB"}
+	d, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", change), []string{"t4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,14 +318,14 @@ func TestDryRunBudget(t *testing.T) {
 		t.Errorf("fits %v, largest batch %d, limited by %q", r.Fits(), r.LargestBatch, r.LimitedBy)
 	}
 	for batch, fits := range map[int]bool{r.LargestBatch: true, r.LargestBatch + 1: false} {
-		c := config(t, "gpt", merged(change, map[string]any{"batch": batch, "steps": 1}))
+		c := traintest.Config(t, "gpt", traintest.Merged(change, map[string]any{"batch": batch, "steps": 1}))
 		c.Device = "null:t4"
 		var tight *plan.TightError
 		if _, err := train.Run(t.Context(), c, nil); (err == nil) != fits || !fits && !errors.As(err, &tight) {
 			t.Errorf("a batch of %d: %v", batch, err)
 		}
 	}
-	c := config(t, "gpt", merged(change, map[string]any{"recompute": "auto:100KiB", "steps": 1}))
+	c := traintest.Config(t, "gpt", traintest.Merged(change, map[string]any{"recompute": "auto:100KiB", "steps": 1}))
 	c.Device, c.AutoBatch = "cpu", true
 	var tight *plan.TightError
 	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &tight) {
@@ -334,11 +335,11 @@ func TestDryRunBudget(t *testing.T) {
 
 // TestDryRunStatistics: what looks at modules take is part of what a run needs.
 func TestDryRunStatistics(t *testing.T) {
-	change := map[string]any{"tokens": ids(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 32, "steps": 4}
+	change := map[string]any{"tokens": traintest.IDs(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 32, "steps": 4}
 	plain := dryPeak(t, change)
 	for every, looks := range map[int]bool{1: true, 4: true, 5: false} {
 		change["statistics"] = every
-		dry, real := dryPeak(t, change), peaksOn(t, off, (&walked{}).on(t, "gpt", change)).used
+		dry, real := dryPeak(t, change), peaksOn(t, traintest.Off, (&walked{}).on(t, "gpt", change)).used
 		if math.Abs(float64(dry-real)) > 0.01*float64(real) || (dry > plain) != looks { // figures that were read go when Go's collector comes by
 			t.Errorf("every %d steps: %d bytes, of a run %d, without %d", every, dry, real, plain)
 		}
@@ -347,7 +348,7 @@ func TestDryRunStatistics(t *testing.T) {
 
 func dryPeak(t *testing.T, change map[string]any) int64 {
 	t.Helper()
-	d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"a100-80"})
+	d, err := train.DryRun(t.Context(), traintest.Config(t, "gpt", change), []string{"a100-80"})
 	if err != nil {
 		t.Fatal(err)
 	}
