@@ -16,6 +16,7 @@ import (
 
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/render"
+	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/plan"

@@ -17,6 +17,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/par"
+	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
 	"github.com/warpline-ml/warpline/tensor"
 )
 

@@ -89,7 +89,7 @@ func run(t *testing.T, open func() device.Device, p plan) {
 }
 
 // parts is the share of the cases that a run takes: one in so many.
-const parts = 24
+const parts = 60
 
 type suite struct {
 	runner  *conform.Runner

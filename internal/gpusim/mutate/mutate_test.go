@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
+	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
 )
 
 // testSuites are opened once for all tests.
