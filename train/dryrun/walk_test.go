@@ -22,7 +22,11 @@ type peaks struct{ allocated, requested, reserved, used int64 }
 
 func peaksOn(t *testing.T, kind string, run func(device string) error) peaks {
 	t.Helper()
-	name := kind + ":a100-80:2"
+	return peaksOf(t, kind+":a100-80:2", run)
+}
+
+func peaksOf(t *testing.T, name string, run func(device string) error) peaks {
+	t.Helper()
 	d := traintest.Cleaned(t, name)
 	if err := d.EmptyCache(); err != nil {
 		t.Fatal(err)
