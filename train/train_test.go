@@ -22,7 +22,6 @@ import (
 	"github.com/warpline-ml/warpline/train"
 )
 
-// traintest.Recorder keeps what a run tells, and may cancel it after a step.
 func within(t *testing.T, what string, got, want, rel float64) {
 	t.Helper()
 	if d := math.Abs(got-want) / math.Abs(want); !(d <= rel) {

@@ -1,7 +1,7 @@
 // Package gpusim is a GPU in Go: it runs the PTX of sm_80 and later on the CPU, checks every memory access, and counts.
 //
-// A Device has memory; Load compiles a module for it, Launch runs one of its kernels over blocks on several cores and makes
-// the Report. The parts below, of which each knows only those before it:
+// A Device has memory; Load compiles a module for it, or LoadSource one that several devices share, Launch runs one of its
+// kernels over blocks on several cores and makes the Report. The parts below, of which each knows only those before it:
 //
 //	simt      lanes of a warp: masks, vectors, banks of registers
 //	memory    allocations, and what was written; the windows of generic addresses

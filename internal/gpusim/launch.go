@@ -196,7 +196,7 @@ func (o *Options) variant(track bool) compile.Variant {
 }
 
 func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
-	g := &grid{dev: d, kernel: k, done: o.Done, dynamic: dynShared, Launch: warp.Launch{Code: c, Mem: d.Memory, SMs: max(d.Card.SMs, 1),
+	g := &grid{dev: d, kernel: k, done: o.Done, dynamic: dynShared, Launch: warp.Launch{Code: c, Pool: k.pool(c), Mem: d.Memory, SMs: max(d.Card.SMs, 1),
 		WarpsPerSM: d.Card.SM.Threads / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
 		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop, Debug: o.Debug}}
 	for i := range 3 {

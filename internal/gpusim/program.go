@@ -48,6 +48,7 @@ type Kernel struct {
 	refused  error
 	mu       sync.Mutex
 	code     map[compile.Variant]*warp.Code
+	pools    map[*warp.Code]*warp.Pool
 	works    map[*warp.Code][]blockWork
 }
 
@@ -162,7 +163,7 @@ func (p *Program) supported(fn *ptx.Func) (*flow.Flat, error) {
 // addKernel lists a kernel, with what is not supported of it.
 func (p *Program) addKernel(fn *ptx.Func) *Kernel {
 	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: cards.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{},
-		works: map[*warp.Code][]blockWork{}}
+		pools: map[*warp.Code]*warp.Pool{}, works: map[*warp.Code][]blockWork{}}
 	p.kernels[fn.Name] = k
 	p.order = append(p.order, fn.Name)
 	f, err := p.supported(fn)
@@ -238,7 +239,17 @@ func (k *Kernel) compiled(v compile.Variant) (*warp.Code, error) {
 	return c, err
 }
 
-// compile is the code of a kernel, which all devices share unless variables have addresses in it.
+// pool is what launches of a code have left on the device.
+func (k *Kernel) pool(c *warp.Code) *warp.Pool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pools[c] == nil {
+		k.pools[c] = &warp.Pool{}
+	}
+	return k.pools[c]
+}
+
+// compile is the code of a kernel, which devices share unless the module has variables, whose addresses would be in it.
 func (p *Program) compile(fn *ptx.Func, v compile.Variant) (*warp.Code, error) {
 	if len(p.Globals) > 0 {
 		return compile.Kernel(p.Module, fn, v)

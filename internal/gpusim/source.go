@@ -9,7 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// Source is a module that nobody changes any more: the devices that load it share the code of its kernels.
+// Source is a module that nobody changes any more: the devices that load it share the code of its kernels, unless it has variables.
 type Source struct {
 	Module *ptx.Module
 	mu     sync.Mutex

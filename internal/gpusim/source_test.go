@@ -9,13 +9,15 @@ import (
 )
 
 // TestSource: devices that load a source share the code of its kernels, unless it has variables, and what a launch on one reads and
-// writes is that device's, also where both have memory at the same addresses and launch at the same time.
+// writes is that device's, also where all have memory at the same addresses and launch at the same time, and other cards.
 func TestSource(t *testing.T) {
 	const plain, variable = "", ".global .u32 total = 5;\n"
 	for name, declared := range map[string]string{"plain": plain, "a variable": variable} {
 		t.Run(name, func(t *testing.T) {
 			body := "ld.global.u32 %v, [%out]; add.u32 %v, %v, 1; st.global.u32 [%out], %v;"
-			if declared != "" {
+			if declared == "" {
+				body += "\nmov.u32 %v, %nsmid; st.global.u32 [%out+4], %v;"
+			} else {
 				body += "\nmov.u64 %at, total; atom.global.add.u32 %v, [%at], 1; st.global.u32 [%out+4], %v;"
 			}
 			text := wrap(".reg .u32 %v;\n", body)
@@ -27,47 +29,48 @@ func TestSource(t *testing.T) {
 			}
 			s := NewSource(m)
 			const devices, lanes, launches = 3, 32, 40
+			var rigs [devices]*rig
 			var kernels [devices]*Kernel
+			var at [devices]uint64
 			var work sync.WaitGroup
 			for i := range devices {
-				d := NewDevice(A100(), true)
+				d := NewDevice(NewCard("GPU", 1<<30, 8<<i, [2]int{8, 0}), true)
 				p, err := d.LoadSource(s)
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := p.Kernel("k")
-				kernels[i] = k
-				r := &rig{t, d, p}
-				at := r.upload(make([]uint64, lanes), fmt.Sprint("numbers of device ", i))
+				rigs[i], kernels[i] = &rig{t, d, p}, p.Kernel("k")
+				at[i] = rigs[i].upload(make([]uint64, lanes), fmt.Sprint("numbers of device ", i))
 				work.Go(func() {
 					for n := range launches * (i + 1) {
 						o := Options{}
 						if n%3 == 0 {
 							o.Checks = Memcheck | Initcheck | Racecheck
 						}
-						if _, err := d.Launch(k, d1(1), d1(lanes), 0, pack(k, at, at), o); err != nil {
+						if _, err := d.Launch(kernels[i], d1(1), d1(lanes), 0, pack(kernels[i], at[i], at[i]), o); err != nil {
 							t.Errorf("device %d, launch %d: %v", i, n, err)
 							return
-						}
-					}
-					got := download[uint32](r, at, 2*lanes)
-					for lane := range lanes {
-						if got[2*lane] != uint32(launches*(i+1)) {
-							t.Errorf("device %d: lane %d has %d after %d launches", i, lane, got[2*lane], launches*(i+1))
-						}
-					}
-					if most := uint32(5 + lanes*launches*(i+1) - 1); declared != "" {
-						seen := false
-						for lane := range lanes {
-							seen = seen || got[2*lane+1] == most
-						}
-						if !seen {
-							t.Errorf("device %d: no lane found %d in the variable: %v", i, most, got)
 						}
 					}
 				})
 			}
 			work.Wait()
+			for i, r := range rigs {
+				got := download[uint32](r, at[i], 2*lanes)
+				most := uint32(0)
+				for lane := range lanes {
+					if got[2*lane] != uint32(launches*(i+1)) {
+						t.Errorf("device %d: lane %d has %d after %d launches", i, lane, got[2*lane], launches*(i+1))
+					}
+					most = max(most, got[2*lane+1])
+				}
+				if want := uint32(8 << i); declared == "" && most != want {
+					t.Errorf("device %d says that it has %d multiprocessors, and has %d", i, most, want)
+				}
+				if want := uint32(5 + lanes*launches*(i+1) - 1); declared != "" && most != want {
+					t.Errorf("device %d: the variable was %d before the last lane's turn, want %d", i, most, want)
+				}
+			}
 			shared := true
 			for v, c := range kernels[0].code {
 				shared = shared && kernels[1].code[v] == c && kernels[2].code[v] == c

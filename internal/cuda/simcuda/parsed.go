@@ -10,8 +10,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// parsed are the modules in use, by the hashes of their texts: GPUs load the same kernels, and what is read of a text and compiled
-// from it is of all that load it. Nothing changes it.
+// parsed are the modules in use, by the hashes of their texts: GPUs load the same kernels, of which what is read and compiled is as
+// much again for each. Nobody changes a module.
 var parsed = struct {
 	sync.Mutex
 	modules map[[sha256.Size]byte]weak.Pointer[gpusim.Source]

@@ -1,8 +1,6 @@
 package warp
 
 import (
-	"sync"
-
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/lanes"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
@@ -46,9 +44,6 @@ type Code struct {
 	Accesses              []*check.Access // by their ID
 	Sites                 []*check.Site   // by their ID
 	Pressure              int
-	mu                    sync.Mutex
-	idle                  []*CTA // left by launches
-	workers               []*Worker
 	PredSlot              map[int]int32 // of predicate registers, for poison
 	Symbols               *Symbols      // nil but for a Debugger
 }

@@ -317,7 +317,7 @@ func (c *CTA) adopt(g *Launch, wk *Worker) {
 
 // Retire keeps the block for a later launch.
 func (c *CTA) Retire() {
-	k := c.Launch.Code
+	k := c.Launch.Pool
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.idle) < maxIdle {

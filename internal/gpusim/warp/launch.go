@@ -3,6 +3,7 @@ package warp
 import (
 	"math/bits"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
@@ -12,9 +13,17 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/tensormap"
 )
 
+// Pool is what launches of a code on a device leave for later ones. Devices that share the code have a pool each: what is left
+// knows the device's memory and card, and its registers have what they had.
+type Pool struct {
+	mu      sync.Mutex
+	idle    []*CTA
+	workers []*Worker
+}
+
 // TakeCTA gives a block to start again and again: one left by an earlier launch of the same kind, or a new one.
 func (g *Launch) TakeCTA(wk *Worker) *CTA {
-	k := g.Code
+	k := g.Pool
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, c := range k.idle {
@@ -37,7 +46,7 @@ type ctaKind struct {
 
 func (g *Launch) kind() ctaKind { return ctaKind{g.Block, g.Checks} }
 
-// maxIdle bounds the blocks that a kernel keeps between launches.
+// maxIdle bounds the blocks, and the workers, that a pool keeps between launches.
 const maxIdle = 16
 
 // Numerics is a model of the tensor cores' arithmetic.
@@ -57,6 +66,7 @@ const (
 // Launch is what a block sees of the launch that it belongs to.
 type Launch struct {
 	Code            *Code
+	Pool            *Pool
 	Mem             *memory.Memory
 	SMs, WarpsPerSM int // multiprocessors of the card, and warps that one of them holds
 	Dims, Block     [3]uint32
@@ -111,12 +121,12 @@ func (g *Launch) IsStopped() bool {
 
 // TakeWorker gives a worker left by an earlier launch of the kernel, or a new one.
 func (g *Launch) TakeWorker() *Worker {
-	k := g.Code
+	k := g.Pool
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := len(k.workers)
 	if n == 0 {
-		return &Worker{Tally: NewTally(k), regions: make([]lanes.Region, k.Regions), frame: &simt.Aligned[lanes.Frame](1)[0], Global: g.Races.On()}
+		return &Worker{Tally: NewTally(g.Code), regions: make([]lanes.Region, g.Code.Regions), frame: &simt.Aligned[lanes.Frame](1)[0], Global: g.Races.On()}
 	}
 	wk := k.workers[n-1]
 	k.workers = k.workers[:n-1]
@@ -126,7 +136,7 @@ func (g *Launch) TakeWorker() *Worker {
 
 // Dismiss forgets what a worker knows of a launch and keeps it for a later one.
 func (g *Launch) Dismiss(wk *Worker) {
-	k := g.Code
+	k := g.Pool
 	wk.Tally.reset()
 	wk.Traffic = Traffic{}
 	clear(wk.regions)
