@@ -104,13 +104,15 @@ type counter func()
 
 func (c counter) Write(p []byte) (int, error) { c(); return len(p), nil }
 
-// TestFlatMemory compares what is in use at the end of a run of 20 turns with the end of one of 2,000.
+// TestFlatMemory compares what is in use at the end of a run of 20 turns with the end of one of 2,000, or of 200 where a run takes a part.
 func TestFlatMemory(t *testing.T) {
 	n := *turns
-	if testing.Short() {
-		n = 200
-	}
+	spread := testutil.NewSpread(t, testutil.Seed(t), 2)
 	each(t, func(t *testing.T, name string, p Program) {
+		n := n
+		if testing.Short() || !spread.Takes(name) {
+			n = min(n, 200)
+		}
 		env := fresh(t, "cpu")
 		if err := env.Device().Poison(true); err != nil {
 			t.Fatal(err)

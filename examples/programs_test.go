@@ -27,14 +27,14 @@ var programs = map[string]struct {
 	"vae":        {`loss ([0-9.]+)`, 80, 140},
 }
 
-// TestPrograms holds each program's length against that of its PyTorch form, and builds and runs a half of them, with the
+// TestPrograms holds each program's length against that of its PyTorch form, and builds and runs a quarter of them, with the
 // repository's root as their folder as far as they read.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds four programs")
 	}
 	bin := t.TempDir()
-	part := testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 2), slices.Sorted(maps.Keys(programs)), func(name string) string { return name })
+	part := testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 4), slices.Sorted(maps.Keys(programs)), func(name string) string { return name })
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
 			own, torch := lines(t, filepath.Join(name, "main.go")), lines(t, filepath.Join(name, name+".py"))

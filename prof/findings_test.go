@@ -11,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/prof"
@@ -158,7 +159,8 @@ func TestFindings(t *testing.T) {
 			t.Errorf("no program for the rule %s", rule)
 		}
 	}
-	for _, f := range faults {
+	part := testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 2), faults, func(f fault) string { return f.rule + "/" + f.device })
+	for _, f := range part {
 		t.Run(f.rule+"/"+f.device, func(t *testing.T) {
 			if f.host {
 				t.Setenv("WARPLINE_SIM", "host=real")

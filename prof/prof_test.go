@@ -16,7 +16,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/warpline-ml/warpline/internal/device"
-	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
