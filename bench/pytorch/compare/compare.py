@@ -57,7 +57,7 @@ PURPOSE = {
     "float_power": {"^second .* PyTorch nan": "likewise of 0^y"},
     "fmod": {"^second .* is nan, PyTorch 0": "of an infinite quotient: 0·inf"},
     "signbit": {" at nan": "a NaN has no sign here"},
-    "sinc": {"^(grads|second) .* at -?0": "near 0 PyTorch's formula cancels, and at 0 it chooses 0 as a constant"},
+    "sinc": {"^(grads|second) .* at -?(0|[0-9.]+e-)": "near 0 PyTorch's formula cancels, and at 0 it chooses 0 as a constant"},
     "softplus": {"is nan, PyTorch .* at inf": "the recipe is logsumexp, which has this in PyTorch too"},
     "elu": {"is nan, PyTorch .* at nan": "the slope at NaN is NaN; PyTorch has that of the branch that a comparison with NaN takes"},
     "bce_with_logits": {"^out .* is inf, PyTorch nan": "a logit of -inf against its target costs infinity; PyTorch has inf - inf"},
