@@ -29,12 +29,13 @@ func TestSource(t *testing.T) {
 			}
 			s := NewSource(m)
 			const devices, lanes, launches = 3, 32, 40
+			ways := []Options{{}, {Checks: Memcheck | Initcheck | Racecheck}, {Checks: Globalcheck}, {Schedule: Independent}, {Counters: true}, {Numerics: Exact}}
 			var rigs [devices]*rig
 			var kernels [devices]*Kernel
 			var at [devices]uint64
 			var work sync.WaitGroup
 			for i := range devices {
-				d := NewDevice(NewCard("GPU", 1<<30, 8<<i, [2]int{8, 0}), true)
+				d := NewDevice(NewCard("GPU", 1<<30, 8<<i, [2]int{8, 0}), false)
 				p, err := d.LoadSource(s)
 				if err != nil {
 					t.Fatal(err)
@@ -43,11 +44,7 @@ func TestSource(t *testing.T) {
 				at[i] = rigs[i].upload(make([]uint64, lanes), fmt.Sprint("numbers of device ", i))
 				work.Go(func() {
 					for n := range launches * (i + 1) {
-						o := Options{}
-						if n%3 == 0 {
-							o.Checks = Memcheck | Initcheck | Racecheck
-						}
-						if _, err := d.Launch(kernels[i], d1(1), d1(lanes), 0, pack(kernels[i], at[i], at[i]), o); err != nil {
+						if _, err := d.Launch(kernels[i], d1(1), d1(lanes), 0, pack(kernels[i], at[i], at[i]), ways[n%len(ways)]); err != nil {
 							t.Errorf("device %d, launch %d: %v", i, n, err)
 							return
 						}
@@ -72,6 +69,9 @@ func TestSource(t *testing.T) {
 				}
 			}
 			shared := true
+			if n := len(kernels[0].code); n != len(ways) {
+				t.Errorf("%d forms of code for %d ways to launch", n, len(ways))
+			}
 			for v, c := range kernels[0].code {
 				shared = shared && kernels[1].code[v] == c && kernels[2].code[v] == c
 			}

@@ -22,8 +22,8 @@ import (
 	"testing"
 )
 
-// Tests have memory to spare rather than time: Go's collector comes when what lives has grown by four times itself, up to
-// so many bytes, unless the environment says otherwise. What tensors collect by themselves is not changed by it.
+// Tests have memory to spare rather than time: Go's collector comes when what lives has grown by four times itself, or to
+// 3 GiB, unless the environment says otherwise. What tensors collect by themselves is not changed by it.
 func init() {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)

@@ -25,8 +25,8 @@ DTYPES = {"bool": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torc
           "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAMES = {v: k for k, v in DTYPES.items()}
 
-# Differences on purpose: op, or op and dtype of what comes first → patterns of what differs, each with why. docs/pytorch.md says the same to users. Every element
-# that differs has to match one of them.
+# Differences on purpose: op, or op and dtype of its first operand → patterns of what differs, each with why. docs/pytorch.md says
+# the same to users. Every element that differs has to match one of them.
 PURPOSE = {
     "cross_entropy": {"dtype f32": "losses of 16-bit logits are float32, as under autocast",
                       "is 0, PyTorch nan": "a row with the ignored label has no gradient, whatever its logits"},
@@ -51,8 +51,7 @@ PURPOSE = {
                        "^(grads|second) .* is nan, PyTorch -?inf": "of products: an infinite element times 0, or infinite terms of both signs"},
     "scatter_reduce_prod": {"^(grads|second) .* PyTorch nan": "the others are multiplied; PyTorch divides: inf/inf, NaN/NaN",
                             "^(grads|second) .* is nan, PyTorch -?inf": "an infinite element times 0, or infinite terms of both signs"},
-    "scatter_reduce f16": {r"^(grads|second) .* is -?[0-9.]+, PyTorch -?inf": "of products the others are multiplied in float32; PyTorch's gradient times the product overflows"},
-    "scatter_reduce_prod f16": {r"^(grads|second) .* is -?[0-9.]+, PyTorch -?inf": "likewise"},
+    "scatter_reduce_prod f16": {r"^(grads|second) .* is -?[0-9.]+, PyTorch -?inf": "the others are multiplied in float32; PyTorch's gradient times the product overflows"},
     "digamma f16": {r"^grads .* is -?[0-9.]+, PyTorch -?inf": "the slope is rounded when it is multiplied; PyTorch's overflows before"},
     "float_power": {"^second .* PyTorch nan": "likewise of 0^y"},
     "fmod": {"^second .* is nan, PyTorch 0": "of an infinite quotient: 0·inf"},

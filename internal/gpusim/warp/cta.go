@@ -317,12 +317,12 @@ func (c *CTA) adopt(g *Launch, wk *Worker) {
 
 // Retire keeps the block for a later launch.
 func (c *CTA) Retire() {
-	k := c.Launch.Pool
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.idle) < maxIdle {
+	p := c.Launch.Pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < maxIdle {
 		c.Launch, c.Worker, c.cluster, c.global = nil, nil, nil, nil
-		k.idle = append(k.idle, c)
+		p.idle = append(p.idle, c)
 	}
 }
 

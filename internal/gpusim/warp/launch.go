@@ -23,12 +23,12 @@ type Pool struct {
 
 // TakeCTA gives a block to start again and again: one left by an earlier launch of the same kind, or a new one.
 func (g *Launch) TakeCTA(wk *Worker) *CTA {
-	k := g.Pool
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for i, c := range k.idle {
+	p := g.Pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, c := range p.idle {
 		if len(c.shared) == g.Shared+g.Code.Extra && c.kind == g.kind() {
-			k.idle = slices.Delete(k.idle, i, i+1)
+			p.idle = slices.Delete(p.idle, i, i+1)
 			c.adopt(g, wk)
 			return c
 		}
@@ -121,31 +121,31 @@ func (g *Launch) IsStopped() bool {
 
 // TakeWorker gives a worker left by an earlier launch of the kernel, or a new one.
 func (g *Launch) TakeWorker() *Worker {
-	k := g.Pool
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	n := len(k.workers)
+	p := g.Pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.workers)
 	if n == 0 {
 		return &Worker{Tally: NewTally(g.Code), regions: make([]lanes.Region, g.Code.Regions), frame: &simt.Aligned[lanes.Frame](1)[0], Global: g.Races.On()}
 	}
-	wk := k.workers[n-1]
-	k.workers = k.workers[:n-1]
+	wk := p.workers[n-1]
+	p.workers = p.workers[:n-1]
 	wk.Global = g.Races.On()
 	return wk
 }
 
 // Dismiss forgets what a worker knows of a launch and keeps it for a later one.
 func (g *Launch) Dismiss(wk *Worker) {
-	k := g.Pool
+	p := g.Pool
 	wk.Tally.reset()
 	wk.Traffic = Traffic{}
 	clear(wk.regions)
 	wk.maps, wk.layouts, wk.pieces = readMaps{}, nil, nil
 	wk.last, wk.bound, wk.Global = nil, nil, nil
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.workers) < maxIdle {
-		k.workers = append(k.workers, wk)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.workers) < maxIdle {
+		p.workers = append(p.workers, wk)
 	}
 }
 
