@@ -58,9 +58,10 @@ func main() {
 		step(bench.Find("train", "mlp"))()
 		return
 	}
+	counts := numbers(*threads)
+	known()
 	r := &runner{}
 	defer r.prepare()()
-	counts := numbers(*threads)
 	fmt.Printf("%s, level %v; %s %s/%s, %d rounds\n\n", cpufeat.Describe().Model, cpufeat.Active(), runtime.Version(), runtime.GOOS, runtime.GOARCH, *rounds)
 	header()
 	for i := range race {
@@ -73,10 +74,10 @@ func main() {
 			}
 		}
 	}
-	if picked("start", "first-step") {
+	if picked("start", beside["start"]) {
 		r.start()
 	}
-	if picked("memory", "peak") {
+	if picked("memory", beside["memory"]) {
 		r.memory()
 	}
 	r.verdict()
@@ -85,6 +86,26 @@ func main() {
 func picked(names ...string) bool {
 	list := strings.Split(*pick, ",")
 	return *pick == "" || slices.ContainsFunc(names, func(s string) bool { return slices.Contains(list, s) })
+}
+
+// beside are the measurements that are no rows: whole processes, by their benches and cases.
+var beside = map[string]string{"start": "first-step", "memory": "peak"}
+
+// known ends the program at a name that is of no case, before anything is started.
+func known() {
+	names := []string{""}
+	for bench, name := range beside {
+		names = append(names, bench, name)
+	}
+	for _, r := range race {
+		names = append(names, r.bench, r.name)
+	}
+	for _, s := range strings.Split(*pick, ",") {
+		if !slices.Contains(names, s) {
+			slices.Sort(names)
+			log.Fatalf("-cases %s: there is no %q; there are %s", *pick, s, strings.Join(slices.Compact(names)[1:], ", "))
+		}
+	}
 }
 
 func numbers(list string) (out []int) {
