@@ -48,7 +48,7 @@ func TestAMPOfEarlierVersions(t *testing.T) {
 	want := run("whole", 8, false)
 	run("old", 4, false)
 	path := filepath.Join(dir, "old", "config.json")
-	text := read(t, path)
+	text := traintest.Read(t, path)
 	old := strings.Replace(text, `"amp": "bf16"`, `"amp": true`, 1)
 	if old == text {
 		t.Fatal(text)
@@ -93,7 +93,7 @@ func TestFP16Overflows(t *testing.T) {
 		if *got.Left != *want.Left || *got.Scale != *want.Scale || got.Loss != want.Loss {
 			t.Errorf("%s: %d steps left out, scale %v, loss %v, want %d, %v, %v", out, *got.Left, *got.Scale, got.Loss, *want.Left, *want.Scale, want.Loss)
 		}
-		if read(t, filepath.Join(dir, out, "model.safetensors")) != read(t, filepath.Join(dir, "whole", "model.safetensors")) {
+		if traintest.Read(t, filepath.Join(dir, out, "model.safetensors")) != traintest.Read(t, filepath.Join(dir, "whole", "model.safetensors")) {
 			t.Errorf("%s ends elsewhere", out)
 		}
 	}

@@ -48,7 +48,7 @@ func TestCapture(t *testing.T) {
 				t.Errorf("%d of 13 steps captured", r.Captured)
 			}
 			for _, out := range []string{"captured", "parts"} {
-				if read(t, filepath.Join(dir, out, "model.safetensors")) != read(t, filepath.Join(dir, "plain", "model.safetensors")) {
+				if traintest.Read(t, filepath.Join(dir, out, "model.safetensors")) != traintest.Read(t, filepath.Join(dir, "plain", "model.safetensors")) {
 					t.Errorf("%s ends elsewhere", out)
 				}
 			}

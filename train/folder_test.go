@@ -31,7 +31,7 @@ func TestScoresOutliveAResume(t *testing.T) {
 	if want := []int{2, 4, 6, 8, 9}; !slices.Equal(at, want) {
 		t.Errorf("scores after steps %v, want %v", at, want)
 	}
-	if got := strings.Count(read(t, c.Out+"/log.jsonl"), `"score":true`); got != 4 {
+	if got := strings.Count(traintest.Read(t, c.Out+"/log.jsonl"), `"score":true`); got != 4 {
 		t.Errorf("the log has %d scores, want those after steps 2, 4, 6 and 8", got)
 	}
 	if _, err := os.Stat(left); err == nil {
@@ -91,7 +91,7 @@ func TestOneFolderTwoRuns(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if steps, finals := stepsOf(t, c.Out); won != 1 || len(steps) != 3 || finals != 1 {
+		if steps, finals := traintest.StepsOf(t, c.Out); won != 1 || len(steps) != 3 || finals != 1 {
 			t.Errorf("%d runs won; the log has steps %v and %d ends", won, steps, finals)
 		}
 	}
@@ -123,7 +123,7 @@ func TestOneFolderTwoResumes(t *testing.T) {
 		}
 		c.Resume, c.Steps = true, 5
 	}
-	if steps, finals := stepsOf(t, c.Out); len(steps) != 5 || finals != 1 {
+	if steps, finals := traintest.StepsOf(t, c.Out); len(steps) != 5 || finals != 1 {
 		t.Errorf("the log has steps %v and %d ends", steps, finals)
 	}
 	entries, err := os.ReadDir(c.Out)

@@ -16,7 +16,7 @@ import (
 // weightsOf are the tensors that a run left, by name.
 func weightsOf(t *testing.T, out string) map[string]string {
 	t.Helper()
-	f, err := safetensors.Parse([]byte(read(t, filepath.Join(out, "model.safetensors"))))
+	f, err := safetensors.Parse([]byte(traintest.Read(t, filepath.Join(out, "model.safetensors"))))
 	if err != nil {
 		t.Fatal(err)
 	}

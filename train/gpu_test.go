@@ -2,8 +2,6 @@ package train_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
@@ -19,28 +17,12 @@ func small(t *testing.T) map[string]map[string]any {
 	}
 }
 
-// trained runs a task on a device and returns the losses of its steps and the bytes of the weights.
-func trained(t *testing.T, task, device string, change map[string]any) (losses []float64, weights []byte) {
-	t.Helper()
-	c := traintest.Config(t, task, change)
-	c.Device, c.Out = device, filepath.Join(t.TempDir(), "run")
-	_, r := traintest.Run(t, c)
-	for _, s := range r.Steps {
-		losses = append(losses, s.Loss)
-	}
-	weights, err := os.ReadFile(filepath.Join(c.Out, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return losses, weights
-}
-
 // TestSimulated trains on a simulated GPU beside the CPU: with the same data, random bits and losses.
 func TestSimulated(t *testing.T) {
 	for task, change := range small(t) {
 		t.Run(task, func(t *testing.T) {
-			want, _ := trained(t, task, "cpu", change)
-			got, _ := trained(t, task, "sim:0", change)
+			want, _ := traintest.Trained(t, task, "cpu", change)
+			got, _ := traintest.Trained(t, task, "sim:0", change)
 			for i := range want {
 				within(t, fmt.Sprintf("the loss of step %d", i+1), got[i], want[i], 1e-5)
 			}
@@ -58,13 +40,13 @@ func TestSchedules(t *testing.T) {
 	for task, change := range small(t) {
 		t.Run(task, func(t *testing.T) {
 			change["steps"] = 3
-			_, want := trained(t, task, "sim:0", change)
+			_, want := traintest.Trained(t, task, "sim:0", change)
 			for seed := 1; seed <= schedules; seed++ {
 				schedule := []string{"reconverge", "independent"}[seed%2]
 				t.Setenv("WARPLINE_SIM", fmt.Sprintf("check=all,late,seed=%d,schedule=%s", seed, schedule))
 				// A machine of its own for each number of cards: names are opened once.
 				device := fmt.Sprintf("sim:a100-80x%d:0", 1+seed)
-				if _, got := trained(t, task, device, change); string(got) != string(want) {
+				if _, got := traintest.Trained(t, task, device, change); string(got) != string(want) {
 					t.Errorf("seed %d, %s: other weights", seed, schedule)
 				}
 			}

@@ -69,7 +69,7 @@ func TestLongText(t *testing.T) {
 // TestBadData: an error of the data in the middle of a run keeps the steps before.
 func TestBadData(t *testing.T) {
 	path := traintest.IDs(t, 400)
-	raw := []byte(read(t, path))
+	raw := []byte(traintest.Read(t, path))
 	raw[2*100] = 99
 	if err := os.WriteFile(path, raw, 0o666); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestCutOff(t *testing.T) {
 	c := traintest.Config(t, "digits", map[string]any{"data": traintest.Pictures(t, 50, 1, 8, 3), "batch": 8, "steps": 20})
 	c.Out = filepath.Join(t.TempDir(), "run")
 	want, _ := traintest.Run(t, c)
-	log := read(t, c.Out+"/log.jsonl")
+	log := traintest.Read(t, c.Out+"/log.jsonl")
 	cut := strings.LastIndex(strings.TrimSpace(log), "\n") + 1 // the end
 	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:cut]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
 		t.Fatal(err)

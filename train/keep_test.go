@@ -21,7 +21,7 @@ func TestKeep(t *testing.T) {
 		_, watch := traintest.Run(t, c)
 		return c.Out, watch
 	}
-	model := func(out string) string { return read(t, filepath.Join(out, "model.safetensors")) }
+	model := func(out string) string { return traintest.Read(t, filepath.Join(out, "model.safetensors")) }
 	plain, watch := run()
 	best := slices.MinFunc(watch.Scores, func(a, b train.Score) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
 	if best.Step > 33 {

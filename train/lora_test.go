@@ -120,7 +120,7 @@ func TestLoRACutOff(t *testing.T) {
 	c := traintest.Config(t, "mlp", change)
 	c.Out = filepath.Join(t.TempDir(), "run")
 	r, _ := traintest.Run(t, c)
-	log := read(t, c.Out+"/log.jsonl")
+	log := traintest.Read(t, c.Out+"/log.jsonl")
 	end := strings.LastIndex(strings.TrimSpace(log), "\n") + 1
 	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:end]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestLoRAResumesBest(t *testing.T) {
 	traintest.Run(t, parts)
 	parts.Resume, parts.Steps = true, 40
 	traintest.Run(t, parts)
-	if read(t, parts.Out+"/model.safetensors") != read(t, c.Out+"/model.safetensors") {
+	if traintest.Read(t, parts.Out+"/model.safetensors") != traintest.Read(t, c.Out+"/model.safetensors") {
 		t.Errorf("resumed behind step %d, whose score is the best, it ends elsewhere", best.Step)
 	}
 }

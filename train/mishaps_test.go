@@ -43,7 +43,7 @@ func TestRowsOutliveShortage(t *testing.T) {
 		return
 	}
 	change := map[string]any{"tokens": traintest.IDs(t, 400), "vocab": 7, "context": 8, "width": 8, "batch": 2, "steps": 7, "save-every": 2, "device": "cpu", "average": 0.0}
-	whole := lossesOf(t, "lstm", change)
+	whole := traintest.LossesOf(t, "lstm", change)
 	env, err := tensor.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +158,10 @@ func TestBestOutlivesKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := read(t, filepath.Join(c.Out, "model.safetensors"))
+		whole := traintest.Read(t, filepath.Join(c.Out, "model.safetensors"))
 		c.Out, c.Resume, c.Given = killed, true, map[string]bool{}
 		got, _ := traintest.Run(t, c)
-		if *got.ValLoss != *want.ValLoss || read(t, filepath.Join(killed, "model.safetensors")) != whole {
+		if *got.ValLoss != *want.ValLoss || traintest.Read(t, filepath.Join(killed, "model.safetensors")) != whole {
 			t.Errorf("%s: the best score is %v, and of a run in one piece %v", name, *got.ValLoss, *want.ValLoss)
 		}
 	}
@@ -210,7 +210,7 @@ func TestFitLeavesFiles(t *testing.T) {
 			f.loop.Resume, f.loop.Epochs = resume, 1
 			_, err := f.fit(t.Context(), nil)
 			var own *train.Error
-			if !errors.As(err, &own) || !strings.Contains(own.Text, name) || own.Hint == "" || read(t, path) != "mine\n" {
+			if !errors.As(err, &own) || !strings.Contains(own.Text, name) || own.Hint == "" || traintest.Read(t, path) != "mine\n" {
 				t.Errorf("%s, Resume %t: %v", name, resume, err)
 			}
 		}

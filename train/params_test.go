@@ -43,7 +43,7 @@ func TestParams(t *testing.T) {
 			ways = append(ways, " captured")
 		}
 		for _, way := range ways {
-			if read(t, filepath.Join(dir, params+way, "model.safetensors")) != read(t, filepath.Join(dir, params, "model.safetensors")) {
+			if traintest.Read(t, filepath.Join(dir, params+way, "model.safetensors")) != traintest.Read(t, filepath.Join(dir, params, "model.safetensors")) {
 				t.Errorf("--params %s%s ends elsewhere", params, way)
 			}
 		}

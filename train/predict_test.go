@@ -33,26 +33,26 @@ func foretold(t *testing.T, c train.PredictConfig) (list []*train.Prediction) {
 
 // TestPredictRows: what is foretold of each row gives the figures of eval.
 func TestPredictRows(t *testing.T) {
-	rows, err := table.Open(carsTest, table.Config{})
+	rows, err := table.Open(traintest.CarsTest, table.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"price", "sold"} {
-		c := traintest.Config(t, "tabular", map[string]any{"data": cars, "target": target, "epochs": 3})
+		c := traintest.Config(t, "tabular", map[string]any{"data": traintest.Cars, "target": target, "epochs": 3})
 		c.Out = filepath.Join(t.TempDir(), "run")
 		traintest.Run(t, c)
-		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: carsTest})
+		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: traintest.CarsTest})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := foretold(t, train.PredictConfig{From: c.Out, Inputs: []string{carsTest}})
+		list := foretold(t, train.PredictConfig{From: c.Out, Inputs: []string{traintest.CarsTest}})
 		col, err := rows.Column(target)
 		if err != nil || len(list) != rows.Len() {
 			t.Fatalf("%d predictions of %d rows: %v", len(list), rows.Len(), err)
 		}
 		right, off := 0.0, 0.0
 		for i, p := range list {
-			if p.Line != rows.Line(i) || p.Input != carsTest {
+			if p.Line != rows.Line(i) || p.Input != traintest.CarsTest {
 				t.Fatalf("row %d is %s:%d", i, p.Input, p.Line)
 			}
 			if target == "price" {
@@ -87,7 +87,7 @@ func refuseRows(t *testing.T, run string) {
 			t.Fatal(err)
 		}
 		told := 0
-		err := train.Predict(t.Context(), train.PredictConfig{From: run, Inputs: []string{carsTest, path}}, func(*train.Prediction) error { told++; return nil })
+		err := train.Predict(t.Context(), train.PredictConfig{From: run, Inputs: []string{traintest.CarsTest, path}}, func(*train.Prediction) error { told++; return nil })
 		var known *advice.Error
 		if !errors.As(err, &known) || !strings.Contains(known.Text, c.want) || told > 0 {
 			t.Errorf("%s: %v, %d told", c.name, err, told)

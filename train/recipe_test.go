@@ -36,13 +36,13 @@ func TestRecipes(t *testing.T) {
 				c := traintest.Config(t, "mlp", change)
 				c.Steps, c.Out = 6, filepath.Join(t.TempDir(), "whole")
 				traintest.Run(t, c)
-				want := read(t, c.Out+"/model.safetensors")
+				want := traintest.Read(t, c.Out+"/model.safetensors")
 				c.Steps, c.Out = 3, filepath.Join(t.TempDir(), "parts")
 				traintest.Run(t, c)
 				again := traintest.Config(t, "mlp", map[string]any{"steps": 6})
 				again.Out, again.Resume = c.Out, true
 				traintest.Run(t, again)
-				if read(t, c.Out+"/model.safetensors") != want {
+				if traintest.Read(t, c.Out+"/model.safetensors") != want {
 					t.Error("3 and 3 steps end elsewhere than 6")
 				}
 			})
@@ -90,7 +90,7 @@ func TestOwnAverage(t *testing.T) {
 	if math.Abs(finished-*result.ValLoss) > 1e-6 {
 		t.Errorf("it scores %v, and said %v", finished, *result.ValLoss)
 	}
-	log := read(t, c.Out+"/log.jsonl")
+	log := traintest.Read(t, c.Out+"/log.jsonl")
 	end := strings.LastIndex(strings.TrimSpace(log), "\n") + 1
 	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:end]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestOldSettings(t *testing.T) {
 	c.Out = filepath.Join(t.TempDir(), "run")
 	traintest.Run(t, c)
 	path := c.Out + "/config.json"
-	old := strings.Replace(read(t, path), `"batch": 8`, `"batch": 8, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08`, 1)
+	old := strings.Replace(traintest.Read(t, path), `"batch": 8`, `"batch": 8, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08`, 1)
 	if !strings.Contains(old, "beta2") {
 		t.Fatalf("%s has no batch:\n%s", path, old)
 	}

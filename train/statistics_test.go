@@ -33,7 +33,7 @@ func TestStatistics(t *testing.T) {
 				want, plain := run(0)
 				got, looked := run(2)
 				const weights = "model.safetensors"
-				if read(t, filepath.Join(plain, weights)) != read(t, filepath.Join(looked, weights)) || got.Loss != want.Loss {
+				if traintest.Read(t, filepath.Join(plain, weights)) != traintest.Read(t, filepath.Join(looked, weights)) || got.Loss != want.Loss {
 					t.Errorf("loss %v, without looks %v; the weights differ", got.Loss, want.Loss)
 				}
 				checkLooks(t, filepath.Join(looked, "log.jsonl"), want.Steps/2)
@@ -46,7 +46,7 @@ func TestStatistics(t *testing.T) {
 func checkLooks(t *testing.T, path string, want int) {
 	t.Helper()
 	looks := 0
-	for line := range bytes.Lines([]byte(read(t, path))) {
+	for line := range bytes.Lines([]byte(traintest.Read(t, path))) {
 		var l train.Look
 		if err := json.Unmarshal(line, &l); err != nil || !l.Statistics {
 			continue

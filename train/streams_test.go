@@ -190,7 +190,7 @@ func lstmGradients(t *testing.T, dir string, c model.LSTMConfig, rows, context i
 	if err := ckpt.LoadModel(dir+"init.safetensors", m); err != nil {
 		t.Fatal(err)
 	}
-	raw := []byte(read(t, dir+"tokens.bin"))
+	raw := []byte(traintest.Read(t, dir+"tokens.bin"))
 	per := (len(raw)/2 - 1) / context / rows
 	var x, y []int64
 	for row := range rows {

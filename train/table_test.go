@@ -13,17 +13,11 @@ import (
 	"github.com/warpline-ml/warpline/train"
 )
 
-// cars and carsTest are tables of bench/sklearn/tabular.py.
-const (
-	cars     = "testdata/cars/cars.csv"
-	carsTest = "testdata/cars/cars_test.csv"
-)
-
 // TestTabular: a number and classes are foretold within a point of scikit-learn's MLP and better than by its linear models, by
 // the same rows of a table with missing values and categories.
 func TestTabular(t *testing.T) {
 	var golden map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(read(t, "testdata/cars/scikit-learn.json")), &golden); err != nil {
+	if err := json.Unmarshal([]byte(traintest.Read(t, "testdata/cars/scikit-learn.json")), &golden); err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"price", "sold"} {
@@ -34,10 +28,10 @@ func TestTabular(t *testing.T) {
 		if err := json.Unmarshal(golden[target], &want); err != nil {
 			t.Fatal(err)
 		}
-		c := traintest.Config(t, "tabular", map[string]any{"data": cars, "target": target})
+		c := traintest.Config(t, "tabular", map[string]any{"data": traintest.Cars, "target": target})
 		c.Out = filepath.Join(t.TempDir(), "run")
 		r, _ := traintest.Run(t, c)
-		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: carsTest})
+		e, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Data: traintest.CarsTest})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +52,7 @@ func TestTabular(t *testing.T) {
 // TestPatience: a run ends by its scores, with the weights of the best of them, and where one that was interrupted on its way, goes on
 // to the same end.
 func TestPatience(t *testing.T) {
-	change := map[string]any{"data": cars, "target": "sold", "patience": 2, "eval-every": 20, "save-every": 0}
+	change := map[string]any{"data": traintest.Cars, "target": "sold", "patience": 2, "eval-every": 20, "save-every": 0}
 	c := traintest.Config(t, "tabular", change)
 	c.Out = filepath.Join(t.TempDir(), "whole")
 	r, _ := traintest.Run(t, c)
@@ -79,7 +73,7 @@ func TestPatience(t *testing.T) {
 		if q, _ := traintest.Run(t, again); q.Steps != r.Steps || *q.ValLoss != *r.ValLoss {
 			t.Errorf("interrupted after step %d: ended after step %d with a loss of %v, not step %d with %v", first, q.Steps, *q.ValLoss, r.Steps, *r.ValLoss)
 		}
-		if read(t, parts.Out+"/model.safetensors") != read(t, c.Out+"/model.safetensors") {
+		if traintest.Read(t, parts.Out+"/model.safetensors") != traintest.Read(t, c.Out+"/model.safetensors") {
 			t.Errorf("interrupted after step %d: other weights", first)
 		}
 	}

@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -157,35 +156,6 @@ func difference(a, b *tensor.Tensor) []float64 {
 	return out
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// stepsOf lists the steps of a log.
-func stepsOf(t *testing.T, dir string) (steps []int, finals int) {
-	t.Helper()
-	for text := range strings.Lines(read(t, dir+"/log.jsonl")) {
-		var l struct {
-			Step  int
-			Final bool
-		}
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		if l.Final {
-			finals++
-		} else {
-			steps = append(steps, l.Step)
-		}
-	}
-	return steps, finals
-}
-
 // TestResume interrupts runs in several ways and goes on: the model's bytes are those of a run that went through.
 func TestResume(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
@@ -214,14 +184,14 @@ func TestResume(t *testing.T) {
 				return c
 			}
 			traintest.Run(t, make("through", 40, 2))
-			want := read(t, dir+"/through/model.safetensors")
+			want := traintest.Read(t, dir+"/through/model.safetensors")
 
 			traintest.Run(t, make("parts", 20, 1))
 			c := make("parts", 40, 2)
 			c.Resume = true
 			delete(c.Given, "init")
 			traintest.Run(t, c)
-			if read(t, dir+"/parts/model.safetensors") != want {
+			if traintest.Read(t, dir+"/parts/model.safetensors") != want {
 				t.Error("20 and 20 steps end elsewhere than 40")
 			}
 
@@ -233,11 +203,11 @@ func TestResume(t *testing.T) {
 			c = traintest.Config(t, settings["task"].(string), nil)
 			c.Out, c.Resume = filepath.Join(dir, "stopped"), true
 			traintest.Run(t, c)
-			if read(t, dir+"/stopped/model.safetensors") != want {
+			if traintest.Read(t, dir+"/stopped/model.safetensors") != want {
 				t.Error("13 and 27 steps end elsewhere than 40")
 			}
 			for _, out := range []string{"parts", "stopped"} {
-				steps, finals := stepsOf(t, filepath.Join(dir, out))
+				steps, finals := traintest.StepsOf(t, filepath.Join(dir, out))
 				if len(steps) != 40 || !slices.IsSorted(steps) || steps[0] != 1 || steps[39] != 40 || finals != 1 {
 					t.Errorf("%s logs steps %v and %d ends", out, steps, finals)
 				}
@@ -269,8 +239,8 @@ func TestFallBack(t *testing.T) {
 	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 30, "save-every": 10})
 	c.Out = filepath.Join(t.TempDir(), "run")
 	traintest.Run(t, c)
-	want := read(t, c.Out+"/model.safetensors")
-	size := len(read(t, c.Out+"/checkpoint-30/model.safetensors"))
+	want := traintest.Read(t, c.Out+"/model.safetensors")
+	size := len(traintest.Read(t, c.Out+"/checkpoint-30/model.safetensors"))
 	damaged := c.Out + "/checkpoint-30/model.safetensors"
 	if err := os.Truncate(damaged, 100); err != nil {
 		t.Fatal(err)
@@ -280,7 +250,7 @@ func TestFallBack(t *testing.T) {
 	if len(seen.Notes) != 1 || !strings.Contains(seen.Notes[0], fmt.Sprintf("model.safetensors has 100 bytes of %d ", size)) || !strings.Contains(seen.Notes[0], "checkpoint-20") || seen.Started.Done != 20 {
 		t.Errorf("notes %q, from step %d", seen.Notes, seen.Started.Done)
 	}
-	if read(t, c.Out+"/model.safetensors") != want {
+	if traintest.Read(t, c.Out+"/model.safetensors") != want {
 		t.Error("the run ends elsewhere")
 	}
 	for _, name := range []string{"checkpoint-20", "checkpoint-30"} {
@@ -379,7 +349,7 @@ func TestHeads(t *testing.T) {
 	traintest.Run(t, first)
 	beside := filepath.Join(first.Out, "model.safetensors")
 	alone := filepath.Join(t.TempDir(), "alone.safetensors")
-	if err := os.WriteFile(alone, []byte(read(t, beside)), 0o666); err != nil {
+	if err := os.WriteFile(alone, []byte(traintest.Read(t, beside)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -463,7 +433,7 @@ func TestNullLeavesRunsAlone(t *testing.T) {
 		found := map[string]string{}
 		err := filepath.WalkDir(c.Out, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
-				found[path] = read(t, path)
+				found[path] = traintest.Read(t, path)
 			}
 			return err
 		})
@@ -495,7 +465,7 @@ func TestNotANumber(t *testing.T) {
 	if !errors.As(err, &known) || !strings.Contains(known.Text, "at step") || !strings.Contains(known.Hint, "--lr") {
 		t.Fatalf("error %#v", err)
 	}
-	if steps, finals := stepsOf(t, c.Out); len(steps) == 0 || finals != 0 {
+	if steps, finals := traintest.StepsOf(t, c.Out); len(steps) == 0 || finals != 0 {
 		t.Errorf("the log has steps %v and %d ends", steps, finals)
 	}
 }

@@ -72,7 +72,7 @@ func TestWeightsOfAnUnfinishedRun(t *testing.T) {
 	c.Out = filepath.Join(t.TempDir(), "run")
 	traintest.Run(t, c)
 	want, _ := evaluated(t, train.EvalConfig{From: c.Out})
-	log := read(t, c.Out+"/log.jsonl")
+	log := traintest.Read(t, c.Out+"/log.jsonl")
 	if err := os.WriteFile(c.Out+"/log.jsonl", []byte(log[:strings.LastIndex(strings.TrimSpace(log), "\n")+1]), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestWeightsOfAnUnfinishedRun(t *testing.T) {
 		t.Errorf("loss %v at step %d, want %v", r.Loss, r.Steps, want.Loss)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := os.WriteFile(elsewhere, []byte(read(t, c.Out+"/model.safetensors")), 0o666); err != nil {
+	if err := os.WriteFile(elsewhere, []byte(traintest.Read(t, c.Out+"/model.safetensors")), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	_, err := train.Evaluate(t.Context(), train.EvalConfig{From: elsewhere, Device: "cpu"})
@@ -118,7 +118,7 @@ func TestShorterContext(t *testing.T) {
 	again := traintest.Config(t, "gpt", map[string]any{"steps": 4})
 	again.Out, again.Resume = dir+"/parts", true
 	traintest.Run(t, again)
-	if read(t, dir+"/parts/model.safetensors") != read(t, dir+"/short/model.safetensors") {
+	if traintest.Read(t, dir+"/parts/model.safetensors") != traintest.Read(t, dir+"/short/model.safetensors") {
 		t.Error("2 and 2 steps end elsewhere than 4")
 	}
 	c := traintest.Config(t, "gpt", map[string]any{"tokens": tokens, "init": first.Out, "context": 17})

@@ -21,14 +21,11 @@ import (
 	"github.com/warpline-ml/warpline/train"
 )
 
-// generating are the tasks whose models write or draw.
-func generating() []string { return append(zoo.Tasks(true), zoo.Painters()...) }
-
 // asks is what predict is given for a task: pictures, rows or a text; nil where nobody has an input of that form.
 func asks(t *testing.T, task string) []string {
 	switch k := zoo.TrainedBy(task); {
 	case k.Data == zoo.Table:
-		return []string{cars}
+		return []string{traintest.Cars}
 	case k.Data == zoo.Text:
 		return []string{"1 2 3"} // numbers of tokens
 	case task == "triage":
@@ -41,7 +38,7 @@ func asks(t *testing.T, task string) []string {
 // sample writes or draws where a model can. What a task cannot do is an error that tells which can, and leaves nothing.
 func TestUses(t *testing.T) {
 	for _, task := range train.Tasks {
-		change := smallest(t)[task]
+		change := traintest.Smallest(t, "..")[task]
 		if change == nil {
 			t.Errorf("task %s has no row", task)
 			continue
@@ -59,7 +56,7 @@ func TestUses(t *testing.T) {
 }
 
 func testEval(t *testing.T, c *train.Config) {
-	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Data: c.Data, Tokens: c.Tokens, Skip: skipped[c.Task]})
+	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu", Data: c.Data, Tokens: c.Tokens, Skip: traintest.Skipped[c.Task]})
 	if err != nil || len(r.Metrics) == 0 || !(math.Abs(r.Loss) < 1e6) || r.Samples == 0 || r.Held < r.Samples || r.Task != c.Task {
 		t.Errorf("eval: %+v, %v", r, err)
 	}
@@ -92,7 +89,7 @@ func testSample(t *testing.T, c *train.Config) {
 	n := 0
 	s := train.SampleConfig{From: c.Out, Device: "cpu", Length: 4, Count: 5}
 	out, err := train.Sample(t.Context(), s, func(string) error { n++; return nil })
-	if !slices.Contains(generating(), c.Task) {
+	if !slices.Contains(traintest.Generating(), c.Task) {
 		var known *train.Error
 		if !errors.As(err, &known) || !strings.Contains(known.Hint, "vae") || !strings.Contains(known.Hint, "eval") {
 			t.Errorf("sample: %+v, %v", out, err)

@@ -25,7 +25,7 @@ func TestStepsWaitNowhere(t *testing.T) {
 	} {
 		t.Run(task, func(t *testing.T) {
 			change["steps"], change["eval-every"], change["save-every"] = 4, 3, 2
-			want, _ := trained(t, task, "sim:0", change)
+			want, _ := traintest.Trained(t, task, "sim:0", change)
 			t.Setenv("WARPLINE_SYNC", "error")
 			for machine, sim := range map[string]string{"sim:a100-80x8:0": "", "sim:a100-80x9:0": "late"} {
 				t.Setenv("WARPLINE_SIM", sim) // names are opened once: each setting has a machine of its own
@@ -73,7 +73,7 @@ func TestNotANumberLate(t *testing.T) {
 		if !errors.As(err, &known) || !strings.Contains(known.Text, "at step") {
 			t.Fatalf("%s: error %v", device, err)
 		}
-		steps, finals := stepsOf(t, c.Out)
+		steps, finals := traintest.StepsOf(t, c.Out)
 		list, err := filepath.Glob(c.Out + "/checkpoint-*")
 		if _, missing := os.Stat(c.Out + "/model.safetensors"); err != nil || missing == nil || finals > 0 {
 			t.Errorf("%s: %v; an end or a model was written", device, err)
@@ -94,19 +94,6 @@ func TestNotANumberLate(t *testing.T) {
 	}
 }
 
-// choking takes a device's memory away after some steps.
-type choking struct {
-	*traintest.Recorder
-	dev   *tensor.Device
-	after int
-}
-
-func (c *choking) Step(s train.Step) {
-	if c.Recorder.Step(s); s.Step == c.after {
-		c.dev.SetLimit(1)
-	}
-}
-
 // TestStepsBeforeAnError: when memory runs out in a step, all steps before it are told and logged, also those whose figures
 // were still under way.
 func TestStepsBeforeAnError(t *testing.T) {
@@ -121,12 +108,12 @@ func TestStepsBeforeAnError(t *testing.T) {
 	defer env.Device().SetLimit(0)
 	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 50})
 	c.Device, c.Out = env.Device().Name(), filepath.Join(t.TempDir(), "run")
-	watch := &choking{&traintest.Recorder{}, env.Device(), 3}
+	watch := &traintest.Choking{Recorder: &traintest.Recorder{}, Device: env.Device(), From: 3}
 	var known *train.Error
 	if _, err := train.Run(t.Context(), c, watch); !errors.As(err, &known) || !strings.Contains(known.Text, "out of memory") {
 		t.Fatalf("error %v", err)
 	}
-	steps, _ := stepsOf(t, c.Out)
+	steps, _ := traintest.StepsOf(t, c.Out)
 	if len(steps) != len(watch.Steps) || len(steps) != 5 {
 		t.Errorf("%d steps are logged, %d told; want 5: two were under way when the third was told", len(steps), len(watch.Steps))
 	}

@@ -248,16 +248,20 @@ func (w *Warp) IssueAsync(to, from *check.Access, lane int, target uint64, n int
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
 func (w *Warp) readAsync(from *check.Access, lane int, data []byte) bool {
-	at, part := w.Addr[lane], *from
-	if len(data) < from.Size {
-		part.Size = 1
-	}
-	if len(data) > 0 && at&uint64(from.Size-1) != 0 {
+	at := w.Addr[lane]
+	switch {
+	case len(data) == 0:
+		return true
+	case at&uint64(from.Size-1) != 0:
 		w.badAccess(from, lane, ptx.Global, at, memory.MisalignedAddress, "misaligned read", "")
 		return false
+	case len(data) < from.Size:
+		bytes := *from // it escapes, and most copies are whole
+		bytes.Size = 1
+		from = &bytes
 	}
-	for i := 0; i < len(data); i += part.Size {
-		p := w.Ref(&part, lane, at+uint64(i))
+	for i := 0; i < len(data); i += from.Size {
+		p := w.Ref(from, lane, at+uint64(i))
 		if p == nil {
 			return false
 		}

@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"context"
@@ -149,7 +149,7 @@ func TestStepsOutliveShortage(t *testing.T) {
 	}
 	defer env.Device().SetLimit(0)
 	c := traintest.Config(t, "gpt", map[string]any{"data": text, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 4, "steps": 8, "device": "cpu", "dropout": 0.1})
-	whole, dying := &traintest.Recorder{}, &choking{&traintest.Recorder{}, env.Device(), 4}
+	whole, dying := &traintest.Recorder{}, &traintest.Choking{Recorder: &traintest.Recorder{}, Device: env.Device(), From: 4}
 	if _, err := train.Run(t.Context(), c, whole); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestStepsOutliveShortage(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	env.Device().SetLimit(0)
-	steps, _ := stepsOf(t, c.Out)
+	steps, _ := traintest.StepsOf(t, c.Out)
 	c.Resume, c.Given = true, map[string]bool{}
 	result, err := train.Run(t.Context(), c, nil)
 	if err != nil {
@@ -301,13 +301,13 @@ func TestReportedLeversSave(t *testing.T) {
 
 // blocked puts a file in the place of the run's folder after a step, and lets memory run out.
 type blocked struct {
-	choking
+	traintest.Choking
 	out string
 }
 
 func (b *blocked) Step(s train.Step) {
-	b.choking.Step(s)
-	if s.Step == b.after {
+	b.Choking.Step(s)
+	if s.Step == b.From {
 		_ = os.Rename(b.out, b.out+".gone")
 		_ = os.WriteFile(b.out, nil, 0o666)
 	}
@@ -325,7 +325,7 @@ func TestShortageUnwritten(t *testing.T) {
 	defer env.Device().SetLimit(0)
 	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	watch := &blocked{choking{&traintest.Recorder{}, env.Device(), 3}, c.Out}
+	watch := &blocked{traintest.Choking{Recorder: &traintest.Recorder{}, Device: env.Device(), From: 3}, c.Out}
 	_, err = train.Run(t.Context(), c, watch)
 	var oom *tensor.OOMError
 	var known *train.Error
@@ -351,7 +351,7 @@ func TestShortageInterrupted(t *testing.T) {
 	defer stop()
 	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
 	c.Out = filepath.Join(t.TempDir(), "run")
-	watch := &choking{&traintest.Recorder{Cancel: stop, After: 4}, env.Device(), 3}
+	watch := &traintest.Choking{Recorder: &traintest.Recorder{Cancel: stop, After: 4}, Device: env.Device(), From: 3}
 	_, err = train.Run(ctx, c, watch)
 	var oom *tensor.OOMError
 	if !errors.As(err, &oom) || oom.Rehearsed && ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	tasks := smallest(t)
+	tasks := traintest.Smallest(t, "../../..")
 	for _, task := range train.Tasks {
 		change := tasks[task]
 		if change == nil {
@@ -46,27 +46,6 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		t.Run(task, func(t *testing.T) { testMemory(t, traintest.Config(t, task, change)) })
 	}
 }
-
-// smallest are settings with which each task is soon done.
-func smallest(t *testing.T) map[string]map[string]any {
-	return map[string]map[string]any{
-		"mlp":      {"data": traintest.Pictures(t, 60, 1, 12, 4), "batch": 16},
-		"digits":   {"data": traintest.Pictures(t, 60, 1, 12, 4), "batch": 16},
-		"resnet18": {"data": traintest.Pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet/init.safetensors"},
-		"resnet50": {"data": traintest.Pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet50/init.safetensors"},
-		"triage":   {"batch": 2, "order": "sequential"},
-		"vit":      {"data": traintest.Pictures(t, 24, 1, 8, 4), "batch": 4},
-		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
-		"gpt": {"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
-			"clip": 1.0},
-		"unet": {"batch": 2, "order": "sequential"},
-		"vae":  {"data": traintest.Pictures(t, 60, 1, 8, 4), "batch": 16},
-		"lstm": {"tokens": traintest.IDs(t, 300), "vocab": 7, "context": 8, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
-	}
-}
-
-// skipped leave few samples to score of sets that are drawn, which have no smaller form.
-var skipped = map[string]int{"triage": 996, "unet": 196}
 
 // unexecuted are tasks of which a simulated card would take long, for their pictures have one size; whole are those that it executes
 // only where all is asked for: four times the layers of ResNet-18.
@@ -96,11 +75,11 @@ func testMemory(t *testing.T, c train.Config) {
 
 	uses := map[string]func(device string) error{
 		"evaluation": func(device string) error {
-			_, err := train.Evaluate(t.Context(), train.EvalConfig{From: from, Device: device, Data: c.Data, Tokens: c.Tokens, Skip: skipped[c.Task]})
+			_, err := train.Evaluate(t.Context(), train.EvalConfig{From: from, Device: device, Data: c.Data, Tokens: c.Tokens, Skip: traintest.Skipped[c.Task]})
 			return err
 		},
 	}
-	if slices.Contains(generating(), c.Task) {
+	if slices.Contains(traintest.Generating(), c.Task) {
 		uses["sampling"] = func(device string) error {
 			_, err := train.Sample(t.Context(), train.SampleConfig{From: from, Device: device, Length: 3, Count: 3}, func(string) error { return nil })
 			return err

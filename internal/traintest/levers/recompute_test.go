@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func brief(t *testing.T) map[string]map[string]any {
 		"mlp":      {"data": traintest.Pictures(t, 40, 1, 6, 3), "batch": 16},
 		"digits":   {"data": traintest.Pictures(t, 40, 1, 8, 3), "batch": 16},
 		"resnet18": {"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 6},
-		"tabular":  {"data": cars, "target": "price", "batch": 64},
+		"tabular":  {"data": filepath.Join("../../../train", traintest.Cars), "target": "price", "batch": 64},
 		"gpt":      {"tokens": traintest.IDs(t, 700), "vocab": 7, "context": 12, "layers": 2, "heads": 2, "width": 16, "batch": 6, "dropout": 0.1},
 	}
 }
@@ -58,9 +58,9 @@ func TestLeversKeepBits(t *testing.T) {
 				continue
 			}
 			t.Run(task+"/"+how, func(t *testing.T) {
-				losses, weights := trained(t, task, "cpu", traintest.Merged(base, more, map[string]any{"steps": 4}))
+				losses, weights := traintest.Trained(t, task, "cpu", traintest.Merged(base, more, map[string]any{"steps": 4}))
 				for _, lever := range keeping(task) {
-					got, ends := trained(t, task, "cpu", traintest.Merged(base, more, lever, map[string]any{"steps": 4}))
+					got, ends := traintest.Trained(t, task, "cpu", traintest.Merged(base, more, lever, map[string]any{"steps": 4}))
 					if !slices.Equal(got, losses) || string(ends) != string(weights) {
 						t.Errorf("%v: losses %v, without %v", lever, got, losses)
 					}
@@ -75,7 +75,7 @@ func TestLeversKeepBits(t *testing.T) {
 			for name := range without {
 				without[name] = "none"
 			}
-			whole, _ := trained(t, task, "cpu", traintest.Merged(base, map[string]any{"steps": 6}))
+			whole, _ := traintest.Trained(t, task, "cpu", traintest.Merged(base, map[string]any{"steps": 6}))
 			for _, halves := range [][2]map[string]any{{lever, without}, {without, lever}, {lever, lever}} {
 				out := filepath.Join(t.TempDir(), "run")
 				var r *train.Result
@@ -107,7 +107,7 @@ func TestRecomputeOfEarlierVersions(t *testing.T) {
 	c.Out = filepath.Join(t.TempDir(), "run")
 	traintest.Run(t, c)
 	path := filepath.Join(c.Out, "config.json")
-	text := read(t, path)
+	text := traintest.Read(t, path)
 	old := strings.Replace(text, `"recompute": "block"`, `"recompute": true`, 1)
 	if old == text {
 		t.Fatal(text)
@@ -116,8 +116,8 @@ func TestRecomputeOfEarlierVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = train.Config{Out: c.Out, Resume: true, Steps: 3, Given: map[string]bool{"steps": true}}
-	if r, _ := traintest.Run(t, c); r.Steps != 3 || !strings.Contains(read(t, path), `"recompute": "block"`) {
-		t.Errorf("%+v: %s", r, read(t, path))
+	if r, _ := traintest.Run(t, c); r.Steps != 3 || !strings.Contains(traintest.Read(t, path), `"recompute": "block"`) {
+		t.Errorf("%+v: %s", r, traintest.Read(t, path))
 	}
 	for text, want := range map[string]train.Recompute{"true": "block", "false": "none", "": "none", "attention": "attention"} {
 		if v, err := train.ParseRecompute(text); v != want || err != nil {

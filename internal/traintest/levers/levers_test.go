@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"encoding/json"
@@ -16,20 +16,6 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
-
-// lossesOf are those of a run of a task, with changes on top of each other.
-func lossesOf(t *testing.T, task string, changes ...map[string]any) (all []float64) {
-	t.Helper()
-	change := map[string]any{"steps": 4, "device": "cpu"}
-	for _, c := range changes {
-		maps.Copy(change, c)
-	}
-	_, watch := traintest.Run(t, traintest.Config(t, task, change))
-	for _, s := range watch.Steps {
-		all = append(all, s.Loss)
-	}
-	return all
-}
 
 func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
@@ -51,9 +37,9 @@ func TestAccumulate(t *testing.T) {
 		"lstm": {"tokens": traintest.IDs(t, 1000), "vocab": 7, "context": 8, "width": 16},
 	} {
 		change["batch"] = 10
-		whole := lossesOf(t, task, change)
+		whole := traintest.LossesOf(t, task, change)
 		for _, parts := range []int{2, 5, 10} {
-			near(t, task, lossesOf(t, task, change, map[string]any{"accumulate": parts}), whole, 1e-5)
+			near(t, task, traintest.LossesOf(t, task, change, map[string]any{"accumulate": parts}), whole, 1e-5)
 		}
 	}
 }
@@ -144,7 +130,7 @@ func autoIs(t *testing.T, task string, change map[string]any) {
 			t.Errorf("step %d: loss %v, with the parts given %v", at+i+1, got.Steps[at+i].Loss, s.Loss)
 		}
 	}
-	if read(t, out+"/model.safetensors") != read(t, other+"/model.safetensors") {
+	if traintest.Read(t, out+"/model.safetensors") != traintest.Read(t, other+"/model.safetensors") {
 		t.Error("the weights are others")
 	}
 	if !strings.Contains(strings.Join(got.Notes, "\n"), fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts", at+1, got.Steps[at].Parts)) {
@@ -177,7 +163,7 @@ func TestPartsAcrossSamples(t *testing.T) {
 func TestKeptScores(t *testing.T) {
 	gpt := map[string]any{"tokens": traintest.Tokens(t, 2000, 900), "vocab": 900, "context": 64, "layers": 1, "heads": 2, "width": 16, "batch": 32}
 	for _, how := range []map[string]any{{}, {"recompute": true}, {"capture": true}, {"accumulate": 4}} {
-		near(t, "whole", lossesOf(t, "gpt", gpt, how, map[string]any{"head": "whole"}), lossesOf(t, "gpt", gpt, how, map[string]any{"head": "chunked"}), 1e-6)
+		near(t, "whole", traintest.LossesOf(t, "gpt", gpt, how, map[string]any{"head": "whole"}), traintest.LossesOf(t, "gpt", gpt, how, map[string]any{"head": "chunked"}), 1e-6)
 	}
 	run := func(head string) *train.Result {
 		c := traintest.Config(t, "gpt", gpt)
@@ -198,10 +184,10 @@ func TestStepInBackward(t *testing.T) {
 		"plain": {}, "recompute": {"recompute": true}, "capture": {"capture": true}, "amp": {"amp": "bf16"}, "average": {"average": 0.9},
 		"sgd": {"optimizer": "sgd", "momentum": 0.9}, "head": {"head": "whole"}, "anomaly": {"anomaly": true},
 	} {
-		near(t, name, lossesOf(t, "gpt", gpt, how, map[string]any{"step-in-backward": true}), lossesOf(t, "gpt", gpt, how), 0)
+		near(t, name, traintest.LossesOf(t, "gpt", gpt, how, map[string]any{"step-in-backward": true}), traintest.LossesOf(t, "gpt", gpt, how), 0)
 	}
 	pixels := map[string]any{"data": traintest.Pictures(t, 20, 3, 8, 3), "batch": 4}
-	near(t, "resnet18", lossesOf(t, "resnet18", pixels, map[string]any{"step-in-backward": true}), lossesOf(t, "resnet18", pixels), 0)
+	near(t, "resnet18", traintest.LossesOf(t, "resnet18", pixels, map[string]any{"step-in-backward": true}), traintest.LossesOf(t, "resnet18", pixels), 0)
 }
 
 // TestLeversRefuse: what a lever cannot do is said before anything is done.
@@ -273,7 +259,7 @@ func TestLeversAreChangeable(t *testing.T) {
 	c.Resume, c.Steps, c.Accumulate, c.Head = true, 6, 5, train.HeadWhole
 	c.Given = map[string]bool{"steps": true, "accumulate": true, "head": true}
 	r, _ := traintest.Run(t, c)
-	whole := lossesOf(t, "gpt", change, map[string]any{"steps": 6})
+	whole := traintest.LossesOf(t, "gpt", change, map[string]any{"steps": 6})
 	var all []float64
 	for _, s := range r.Log {
 		all = append(all, s.Loss)
@@ -285,5 +271,5 @@ func TestLeversAreChangeable(t *testing.T) {
 	c.Steps, c.Accumulate, c.Head, c.InBackward = 9, 1, train.HeadChunked, true
 	c.Given["step-in-backward"] = true
 	r, _ = traintest.Run(t, c)
-	near(t, "as they come", []float64{r.Log[8].Loss}, lossesOf(t, "gpt", change, map[string]any{"steps": 9})[8:], 1e-5)
+	near(t, "as they come", []float64{r.Log[8].Loss}, traintest.LossesOf(t, "gpt", change, map[string]any{"steps": 9})[8:], 1e-5)
 }

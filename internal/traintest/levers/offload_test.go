@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"maps"
@@ -26,19 +26,19 @@ func TestOffloadKeepsBits(t *testing.T) {
 				continue
 			}
 			t.Run(task+"/"+how, func(t *testing.T) {
-				losses, weights := trained(t, task, card, traintest.Merged(base, more))
+				losses, weights := traintest.Trained(t, task, card, traintest.Merged(base, more))
 				for _, o := range train.Offloads[1:] {
 					if o != "both" && how != "plain" {
 						continue
 					}
-					got, ends := trained(t, task, card, traintest.Merged(base, more, map[string]any{"offload": o}))
+					got, ends := traintest.Trained(t, task, card, traintest.Merged(base, more, map[string]any{"offload": o}))
 					if !slices.Equal(got, losses) || string(ends) != string(weights) {
 						t.Errorf("--offload %s: losses %v, without %v", o, got, losses)
 					}
 				}
 			})
 		}
-		whole, _ := trained(t, task, card, base)
+		whole, _ := traintest.Trained(t, task, card, base)
 		for _, halves := range [][2]string{{"both", "none"}, {"none", "both"}, {"optimizer", "optimizer"}} {
 			out := filepath.Join(t.TempDir(), "run")
 			var r *train.Result

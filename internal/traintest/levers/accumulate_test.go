@@ -1,4 +1,4 @@
-package train_test
+package levers_test
 
 import (
 	"fmt"
