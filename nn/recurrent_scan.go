@@ -281,7 +281,10 @@ func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc, to *tensor.Ten
 		c = t.C[k]
 	}
 	total := dh
-	if dy != nil {
+	switch {
+	case dy != nil && s.mask == nil && k+1 < steps: // it is the step's behind, and of nobody else
+		total = dh.AddInPlace(dy.Select(0, s.at(k, steps)))
+	case dy != nil:
 		total = dh.Add(dy.Select(0, s.at(k, steps)))
 	}
 	if s.mask != nil {

@@ -241,6 +241,7 @@ func gemm(f *file) {
 		f.transpose(s.doubles())
 	}
 	f.copyLanes()
+	f.prefetch()
 	f.gatherLanes()
 	f.packPatches()
 	f.packTaps()

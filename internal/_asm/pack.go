@@ -44,6 +44,19 @@ const (
 	bytesAhead = 256
 )
 
+// prefetch writes the asking for memory that is packed soon.
+func (f *file) prefetch() {
+	f.function("prefetch", `asks for the lines of n bytes, 1 at least.`, "at unsafe.Pointer, n int", 16)
+	f.loads("at+0", "R8", "n+8", "CX")
+	more := f.label("more")
+	f.mark(more)
+	f.op("PREFETCHT0 (R8)")
+	f.op("ADDQ $64, R8")
+	f.op("SUBQ $64, CX")
+	f.op("JGT %s", more)
+	f.op("RET")
+}
+
 // gatherLanes writes the packing of an operand of which neither lanes nor
 // steps are adjacent.
 func (f *file) gatherLanes() {

@@ -38,7 +38,7 @@ func lstmRows(k *device.Kernel, c *ir.Type, wide int, row func(r *lstmArgs)) run
 		for i, t := range types {
 			a[i] = elems[float32](args[i], t)
 		}
-		rows.run(n, grainOf(32*h), a)
+		rows.run(n, grainOf(64*h), a)
 		return nil
 	}
 }

@@ -21,6 +21,8 @@ import (
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
 	leastParts   = 32      // parts to split a block in, if its size allows
+	eachThread   = 8       // parts for a thread, of those that are columns
+	leastHeight  = 4       // rows of a panel, of any set
 	neverPack    = 64      // up to so many rows of C, neither rows of A nor B are packed for their distances,
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, more rows of A always
@@ -74,7 +76,7 @@ type product struct {
 
 	bufA, bufB hostmem.Block
 	// The loops of the phases, made once.
-	packLoop, computeLoop, vectorLoop, batchLoop func(lo, hi int)
+	packLoop, computeLoop, columnLoop, vectorLoop, batchLoop func(lo, hi int)
 }
 
 // pass is a slice of k, and how it is computed.
@@ -100,7 +102,8 @@ func acquire() *product {
 		return p
 	}
 	p := new(product)
-	p.packLoop, p.computeLoop, p.vectorLoop, p.batchLoop = p.packParts, p.computeParts, p.vectorParts, p.batchParts
+	p.packLoop, p.computeLoop, p.columnLoop = p.packParts, p.computeParts, p.computeColumns
+	p.vectorLoop, p.batchLoop = p.vectorParts, p.batchParts
 	return p
 }
 
@@ -304,7 +307,12 @@ func (p *product) sliced(s int) pass {
 func (p *product) slice() {
 	tall, wide, lanes := p.tall(), p.wide(), p.set.lanes()
 	for i := range tall.parts {
-		p.rows = tall.part(i)
+		if p.rows = tall.part(i); p.byColumns() {
+			p.cols, p.heights = span{0, p.source.N}, splitBy(p.rows.n, p.set.height)
+			p.across = min(p.panelsB(), eachThread*par.Threads())
+			p.phase(p.across, 1, p.columnLoop)
+			continue
+		}
 		p.heights = splitBy(p.rows.n, p.set.height)
 		for j := range wide.parts {
 			panels := wide.part(j)
@@ -318,6 +326,12 @@ func (p *product) slice() {
 			p.phase(p.heights.parts*p.across, p.computeGrain(), p.computeLoop)
 		}
 	}
+}
+
+// byColumns reports whether the parts of a piece are columns, for all of its rows: where these are few and nothing is packed, a panel of
+// B comes to the first cache once, and no thread reads what another does. Kernels with masks, whose panels are larger, were not measured.
+func (p *product) byColumns() bool {
+	return p.source.M <= neverPack && p.unpacked() && !p.set.masks && !p.sliced(p.slices().parts-1).finish
 }
 
 // packGrain is the number of panels to pack in one go: where rows of A lie side by side, as many as there are for a thread,
@@ -431,6 +445,39 @@ func (p *product) computeParts(lo, hi int) {
 		for s := 1; s < p.slices().parts && p.unpacked(); s++ {
 			w := p.sliced(s)
 			p.compute(&w, panel, place, part)
+		}
+	}
+}
+
+// computeColumns computes parts of the piece that are panels of B by all of its rows.
+func (p *product) computeColumns(lo, hi int) {
+	columns := split{p.panelsB(), p.across}
+	for i := lo; i < hi; i++ {
+		for s := range p.slices().parts {
+			w := p.sliced(s)
+			p.column(&w, columns.part(i))
+		}
+	}
+}
+
+// column multiplies all rows with some panels of B, one after the other.
+func (p *product) column(w *pass, panels span) {
+	var all [neverPack / leastHeight]tile
+	tiles, lanes, wide := all[:p.heights.parts], p.set.lanes(), p.set.size*p.set.lanes()
+	for i := range tiles {
+		rows := p.heights.part(i)
+		tiles[i] = tile{k: w.steps.n, flags: w.flags, cs: p.cs, rows: rows.n, bs: p.b.step}
+		p.locateA(&tiles[i], i, rows.from, w.steps.from)
+	}
+	for j := panels.from; j < panels.from+panels.n; j++ {
+		b, columns := p.b.at(j*lanes, w.steps.from), min(lanes, p.source.N-j*lanes)
+		for i := range tiles {
+			t := &tiles[i]
+			t.b, t.c = b, unsafe.Add(p.c, p.heights.part(i).from*p.cs+j*wide)
+			if p.bias != nil {
+				t.bias = unsafe.Add(p.bias, j*wide)
+			}
+			p.set.computeTile(t, columns)
 		}
 	}
 }

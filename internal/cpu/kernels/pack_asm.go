@@ -110,8 +110,12 @@ func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes,
 	}
 }
 
+// stepsAhead is how far ahead packBeside asks for what it reads.
+const stepsAhead = 4
+
 // packBeside packs n panels of as many adjacent lanes that lie side by side, step by step: a line of the cache has lanes of
-// several panels, and reading goes on along memory. It reports whether it has such moves.
+// several panels, and reading goes on along memory, of which it asks for steps ahead: half of a line of a large matrix is half of a
+// page, behind which the processor does not look by itself. It reports whether it has such moves.
 func (o *operand) packBeside(dst unsafe.Pointer, set *kernelSet, lanes span, n int, steps span) bool {
 	if o.lane != set.size || o.high != 0 || set.masks {
 		return false
@@ -120,6 +124,9 @@ func (o *operand) packBeside(dst unsafe.Pointer, set *kernelSet, lanes span, n i
 	panel, bytes := step*steps.n, set.size*lanes.n
 	for s := range steps.n {
 		to, from := unsafe.Add(dst, step*s), o.at(lanes.from, steps.from+s)
+		if s+stepsAhead < steps.n {
+			prefetch(o.at(lanes.from, steps.from+s+stepsAhead), n*bytes)
+		}
 		switch bytes {
 		case 32:
 			copyApart[words8](to, from, panel, bytes, n)

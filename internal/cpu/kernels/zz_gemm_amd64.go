@@ -296,6 +296,11 @@ func transposeF64AVX2(dst, src unsafe.Pointer, lanes, k, lane, width int)
 //go:noescape
 func copyLanesAVX512(dst, src unsafe.Pointer, k, step, width int, mask uint32)
 
+// prefetch asks for the lines of n bytes, 1 at least.
+//
+//go:noescape
+func prefetch(at unsafe.Pointer, n int)
+
 // gatherLanesAVX512 packs up to 16 lanes that are apart in memory. In place of
 //
 //	for s := range k {

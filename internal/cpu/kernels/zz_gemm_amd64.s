@@ -23251,6 +23251,17 @@ done1329:
 	VZEROUPPER
 	RET
 
+// func prefetch(at unsafe.Pointer, n int)
+TEXT ·prefetch(SB), NOSPLIT, $0-16
+	MOVQ at+0(FP), R8
+	MOVQ n+8(FP), CX
+more1330:
+	PREFETCHT0 (R8)
+	ADDQ $64, R8
+	SUBQ $64, CX
+	JGT more1330
+	RET
+
 // func gatherLanesAVX512(dst, src unsafe.Pointer, k, lane, step, width int, mask uint32)
 TEXT ·gatherLanesAVX512(SB), NOSPLIT, $0-52
 	MOVQ dst+0(FP), DI
@@ -23264,9 +23275,9 @@ TEXT ·gatherLanesAVX512(SB), NOSPLIT, $0-52
 	VPBROADCASTD R9, Z2
 	VPMULLD ·laneNumbers(SB), Z2, Z2
 	SUBQ $1, CX
-	JLT done1331
+	JLT done1332
 	PCALIGN $64
-loop1330:
+loop1331:
 	KMOVW K1, K2
 	VPXORD Z0, Z0, Z0
 	VGATHERDPS (R8)(Z2*1), K2, Z0
@@ -23274,8 +23285,8 @@ loop1330:
 	ADDQ R13, R8
 	ADDQ DX, DI
 	SUBQ $1, CX
-	JGE loop1330
-done1331:
+	JGE loop1331
+done1332:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
@@ -23290,31 +23301,31 @@ TEXT ·packPatchesAVX512(SB), NOSPLIT, $0-8
 	LEAQ (BX)(R13*4), R12
 	MOVQ packing_runs(SI), AX
 	CMPQ AX, $3
-	JGE from1337
-	CMPQ AX, $2
 	JGE from1338
-	JMP runs1332
-from1338:
-	JMP runs1333
-from1337:
-	CMPQ AX, $4
+	CMPQ AX, $2
 	JGE from1339
-	JMP runs1334
+	JMP runs1333
 from1339:
-	CMPQ AX, $5
+	JMP runs1334
+from1338:
+	CMPQ AX, $4
 	JGE from1340
 	JMP runs1335
 from1340:
+	CMPQ AX, $5
+	JGE from1341
 	JMP runs1336
-runs1332:
+from1341:
+	JMP runs1337
+runs1333:
 	SUBQ $1, CX
-	JLT done1342
+	JLT done1343
 	PCALIGN $64
-loop1341:
+loop1342:
 	MOVQ packing_table(SI), R9
 	MOVQ packing_taps(SI), DX
 	MOVQ R8, DI
-tap1343:
+tap1344:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	PREFETCHT0 (R12)(R10*1)
@@ -23328,25 +23339,25 @@ tap1343:
 	VMOVUPS Z1, 64(DI)
 	ADDQ packing_dstTap(SI), DI
 	DECQ DX
-	JNE tap1343
+	JNE tap1344
 	ADDQ packing_dstRow(SI), R8
 	ADDQ R13, BX
 	ADDQ R13, R12
 	SUBQ $1, CX
-	JGE loop1341
-done1342:
+	JGE loop1342
+done1343:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
-runs1333:
+runs1334:
 	SUBQ $1, CX
-	JLT done1345
+	JLT done1346
 	PCALIGN $64
-loop1344:
+loop1345:
 	MOVQ packing_table(SI), R9
 	MOVQ packing_taps(SI), DX
 	MOVQ R8, DI
-tap1346:
+tap1347:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	PREFETCHT0 (R12)(R10*1)
@@ -23366,25 +23377,25 @@ tap1346:
 	VMOVUPS Z1, 64(DI)
 	ADDQ packing_dstTap(SI), DI
 	DECQ DX
-	JNE tap1346
+	JNE tap1347
 	ADDQ packing_dstRow(SI), R8
 	ADDQ R13, BX
 	ADDQ R13, R12
 	SUBQ $1, CX
-	JGE loop1344
-done1345:
+	JGE loop1345
+done1346:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
-runs1334:
+runs1335:
 	SUBQ $1, CX
-	JLT done1348
+	JLT done1349
 	PCALIGN $64
-loop1347:
+loop1348:
 	MOVQ packing_table(SI), R9
 	MOVQ packing_taps(SI), DX
 	MOVQ R8, DI
-tap1349:
+tap1350:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	PREFETCHT0 (R12)(R10*1)
@@ -23410,25 +23421,25 @@ tap1349:
 	VMOVUPS Z1, 64(DI)
 	ADDQ packing_dstTap(SI), DI
 	DECQ DX
-	JNE tap1349
+	JNE tap1350
 	ADDQ packing_dstRow(SI), R8
 	ADDQ R13, BX
 	ADDQ R13, R12
 	SUBQ $1, CX
-	JGE loop1347
-done1348:
+	JGE loop1348
+done1349:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
-runs1335:
+runs1336:
 	SUBQ $1, CX
-	JLT done1351
+	JLT done1352
 	PCALIGN $64
-loop1350:
+loop1351:
 	MOVQ packing_table(SI), R9
 	MOVQ packing_taps(SI), DX
 	MOVQ R8, DI
-tap1352:
+tap1353:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	PREFETCHT0 (R12)(R10*1)
@@ -23460,25 +23471,25 @@ tap1352:
 	VMOVUPS Z1, 64(DI)
 	ADDQ packing_dstTap(SI), DI
 	DECQ DX
-	JNE tap1352
+	JNE tap1353
 	ADDQ packing_dstRow(SI), R8
 	ADDQ R13, BX
 	ADDQ R13, R12
 	SUBQ $1, CX
-	JGE loop1350
-done1351:
+	JGE loop1351
+done1352:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
-runs1336:
+runs1337:
 	SUBQ $1, CX
-	JLT done1354
+	JLT done1355
 	PCALIGN $64
-loop1353:
+loop1354:
 	MOVQ packing_table(SI), R9
 	MOVQ packing_taps(SI), DX
 	MOVQ R8, DI
-tap1355:
+tap1356:
 	MOVQ packing_runs(SI), AX
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
@@ -23486,13 +23497,13 @@ tap1355:
 	VMOVUPS.Z (BX)(R10*1), K1, Z0
 	ADDQ $16, R9
 	DECQ AX
-run1356:
+run1357:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	VMOVUPS (BX)(R10*1), K1, Z0
 	ADDQ $16, R9
 	DECQ AX
-	JNE run1356
+	JNE run1357
 	MOVQ packing_runs(SI), AX
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
@@ -23500,24 +23511,24 @@ run1356:
 	VMOVUPS.Z (BX)(R10*1), K1, Z1
 	ADDQ $16, R9
 	DECQ AX
-run1357:
+run1358:
 	MOVQ 0(R9), R10
 	KMOVW 8(R9), K1
 	VMOVUPS (BX)(R10*1), K1, Z1
 	ADDQ $16, R9
 	DECQ AX
-	JNE run1357
+	JNE run1358
 	VMOVUPS Z0, (DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ packing_dstTap(SI), DI
 	DECQ DX
-	JNE tap1355
+	JNE tap1356
 	ADDQ packing_dstRow(SI), R8
 	ADDQ R13, BX
 	ADDQ R13, R12
 	SUBQ $1, CX
-	JGE loop1353
-done1354:
+	JGE loop1354
+done1355:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
@@ -23535,90 +23546,90 @@ TEXT ·packTapsAVX512(SB), NOSPLIT, $0-56
 	MOVL $0xffff, BX
 	KMOVW BX, K1
 	CMPQ CX, $16
-	JGE full1358
+	JGE full1359
 	MOVL $1, BX
 	SHLL CX, BX
 	DECL BX
 	KMOVW BX, K1
-full1358:
+full1359:
 	TESTQ SI, SI
-	JEQ end1360
-next1359:
+	JEQ end1361
+next1360:
 	MOVQ group+40(FP), R9
 	LEAQ (R8)(R9*4), R9
 	MOVQ AX, R10
 	IMULQ R13, R10
-ahead1361:
+ahead1362:
 	PREFETCHT0 (R9)
 	ADDQ $64, R9
 	SUBQ $64, R10
-	JG ahead1361
+	JG ahead1362
 	LEAQ (R8)(R13*4), R9
 	LEAQ (R9)(R13*4), R10
 	LEAQ (R10)(R13*4), R11
 	VMOVUPS.Z (R8), K1, Z0
 	PREFETCHT0 256(R8)
 	CMPQ AX, $1
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R8)(R13*1), K1, Z1
 	PREFETCHT0 256(R8)(R13*1)
 	CMPQ AX, $2
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R8)(R13*2), K1, Z2
 	PREFETCHT0 256(R8)(R13*2)
 	CMPQ AX, $3
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R8)(R12*1), K1, Z3
 	PREFETCHT0 256(R8)(R12*1)
 	CMPQ AX, $4
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R9), K1, Z4
 	PREFETCHT0 256(R9)
 	CMPQ AX, $5
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R9)(R13*1), K1, Z5
 	PREFETCHT0 256(R9)(R13*1)
 	CMPQ AX, $6
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R9)(R13*2), K1, Z6
 	PREFETCHT0 256(R9)(R13*2)
 	CMPQ AX, $7
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R9)(R12*1), K1, Z7
 	PREFETCHT0 256(R9)(R12*1)
 	CMPQ AX, $8
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R10), K1, Z8
 	PREFETCHT0 256(R10)
 	CMPQ AX, $9
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R10)(R13*1), K1, Z9
 	PREFETCHT0 256(R10)(R13*1)
 	CMPQ AX, $10
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R10)(R13*2), K1, Z10
 	PREFETCHT0 256(R10)(R13*2)
 	CMPQ AX, $11
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R10)(R12*1), K1, Z11
 	PREFETCHT0 256(R10)(R12*1)
 	CMPQ AX, $12
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R11), K1, Z12
 	PREFETCHT0 256(R11)
 	CMPQ AX, $13
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R11)(R13*1), K1, Z13
 	PREFETCHT0 256(R11)(R13*1)
 	CMPQ AX, $14
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R11)(R13*2), K1, Z14
 	PREFETCHT0 256(R11)(R13*2)
 	CMPQ AX, $15
-	JLE loaded1362
+	JLE loaded1363
 	VMOVUPS.Z (R11)(R12*1), K1, Z15
 	PREFETCHT0 256(R11)(R12*1)
-loaded1362:
+loaded1363:
 	VUNPCKLPS Z1, Z0, Z16
 	VUNPCKHPS Z1, Z0, Z17
 	VUNPCKLPS Z3, Z2, Z18
@@ -23686,69 +23697,69 @@ loaded1362:
 	VMOVUPS Z0, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $1
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z2, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $2
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z1, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $3
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z3, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $4
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z4, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $5
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z6, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $6
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z5, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $7
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z7, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $8
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z8, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $9
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z10, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $10
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z9, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $11
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z11, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $12
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z12, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $13
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z14, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $14
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z13, (DI)
 	ADDQ DX, DI
 	CMPQ CX, $15
-	JLE stored1363
+	JLE stored1364
 	VMOVUPS Z15, (DI)
 	ADDQ DX, DI
-stored1363:
+stored1364:
 	ADDQ group+40(FP), R8
 	DECQ SI
-	JNE next1359
-end1360:
+	JNE next1360
+end1361:
 	VZEROUPPER
 	RET
