@@ -167,7 +167,7 @@ func verify[T Float](t *testing.T, r *rand.Rand, m, n, k int) {
 }
 
 // sizes calls f with sizes that hit every height and width of tile, slices of
-// k and blocks, primes, and random ones.
+// k and blocks, few rows by whole vectors of columns, primes, and random ones.
 func sizes(r *rand.Rand, f func(m, n, k int)) {
 	for i := range 51 {
 		f(i, r.IntN(70), r.IntN(40))
@@ -178,6 +178,9 @@ func sizes(r *rand.Rand, f func(m, n, k int)) {
 	}
 	for range 12 {
 		f(1+r.IntN(120), 1+r.IntN(300), r.IntN(700))
+	}
+	for range 24 {
+		f(1+r.IntN(64), 8*(1+r.IntN(40)), 1+r.IntN(900))
 	}
 	f(0, 0, 0)
 	f(127, 257, 131)
