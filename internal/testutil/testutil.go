@@ -25,8 +25,10 @@ import (
 // Tests have memory to spare rather than time: Go's collector comes when what lives has grown by four times itself, or to
 // 3 GiB, unless the environment says otherwise. What tensors collect by themselves is not changed by it.
 func init() {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(3 << 30)
 	}
 }

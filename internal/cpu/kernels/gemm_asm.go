@@ -21,7 +21,8 @@ import (
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
 	leastParts   = 32      // parts to split a block in, if its size allows
-	eachThread   = 8       // parts for a thread, of those that are columns
+	someColumns  = 4       // panels of B for each thread, from which on parts are columns
+	mostColumns  = 8       // such parts for each thread
 	leastHeight  = 4       // rows of a panel, of any set
 	neverPack    = 64      // up to so many rows of C, neither rows of A nor B are packed for their distances,
 	packRows     = 512     // above as many always
@@ -309,7 +310,7 @@ func (p *product) slice() {
 	for i := range tall.parts {
 		if p.rows = tall.part(i); p.byColumns() {
 			p.cols, p.heights = span{0, p.source.N}, splitBy(p.rows.n, p.set.height)
-			p.across = min(p.panelsB(), eachThread*par.Threads())
+			p.across = min(p.panelsB(), mostColumns*par.Threads())
 			p.phase(p.across, 1, p.columnLoop)
 			continue
 		}
@@ -328,10 +329,12 @@ func (p *product) slice() {
 	}
 }
 
-// byColumns reports whether the parts of a piece are columns, for all of its rows: where these are few and nothing is packed, a panel of
-// B comes to the first cache once, and no thread reads what another does. Kernels with masks, whose panels are larger, were not measured.
+// byColumns reports whether the parts of a piece are columns, for all of its rows: where these are few, nothing is packed, and every thread
+// has some, a panel of B is read once for all rows, and no thread reads what another does. Kernels with masks, whose panels are larger, were
+// not measured.
 func (p *product) byColumns() bool {
-	return p.source.M <= neverPack && p.unpacked() && !p.set.masks && !p.sliced(p.slices().parts-1).finish
+	return p.source.M <= neverPack && p.shared && ceilDiv(p.source.N, p.set.lanes()) >= someColumns*par.Threads() &&
+		p.unpacked() && !p.set.masks && !p.sliced(p.slices().parts-1).finish
 }
 
 // packGrain is the number of panels to pack in one go: where rows of A lie side by side, as many as there are for a thread,

@@ -3,9 +3,12 @@
 package kernels
 
 import (
+	"math/rand/v2"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/par"
 )
 
 // TestGrow checks that a buffer is kept while it suffices, and when there is
@@ -45,5 +48,40 @@ func TestPackFew(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestByColumns: few rows are shared out by columns where every thread has some, and what TestBitsDoNotDependOnThreads lays out is.
+func TestByColumns(t *testing.T) {
+	defer par.SetThreads(par.Threads())
+	par.SetThreads(2)
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, l := range cpufeat.Levels() {
+		restore := cpufeat.Set(l)
+		for _, c := range []struct {
+			m, n, k          int
+			columns, doubles bool
+			want             bool
+		}{
+			{33, 264, 900, false, false, true}, {33, 264, 900, true, false, true}, {33, 264, 900, true, true, true}, {33, 264, 900, false, true, false},
+			{64, 16, 1024, false, false, false}, {65, 264, 900, false, false, false}, {33, 265, 900, false, false, false}, {8, 264, 64, false, false, false},
+		} {
+			p := product{set: setOf(singles), shared: c.m*c.n*c.k >= parallelWork}
+			if p.source = *lying[float32](r, c.m, c.n, c.k, c.columns); c.doubles {
+				p.set, p.source = setOf(doubles), wordsOf(lying[float64](r, c.m, c.n, c.k, c.columns))
+			}
+			if p.set == nil {
+				continue
+			}
+			if want := (c.want || c.doubles && p.set.rows) && !p.set.masks; !p.prepare() || p.byColumns() != want {
+				t.Errorf("level %v, %+v: by columns: %v", l, c, p.byColumns())
+			}
+			for _, b := range []*hostmem.Block{&p.bufA, &p.bufB} {
+				if err := b.Free(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		restore()
 	}
 }

@@ -180,7 +180,7 @@ func sizes(r *rand.Rand, f func(m, n, k int)) {
 		f(1+r.IntN(120), 1+r.IntN(300), r.IntN(700))
 	}
 	for range 24 {
-		f(1+r.IntN(64), 8*(1+r.IntN(40)), 1+r.IntN(900))
+		f(1+r.IntN(64), 8*(8+r.IntN(34)), 1+r.IntN(900))
 	}
 	f(0, 0, 0)
 	f(127, 257, 131)
@@ -202,7 +202,7 @@ func TestGemm(t *testing.T) {
 func TestGemmFloat64(t *testing.T) {
 	r := seeded(t, 2)
 	sizes(r, func(m, n, k int) {
-		if m*n*k < 1<<20 {
+		if m*n*k < 1<<20 || m <= 64 && n%8 == 0 {
 			verify[float64](t, r, m, n, k)
 		}
 	})
@@ -223,7 +223,29 @@ func bitsIn[T Float](seed uint64) []uint64 {
 			bits = append(bits, math.Float64bits(float64(v)))
 		}
 	}
+	for _, columns := range []bool{false, true} {
+		p := lying[T](r, 33, 264, 900, columns)
+		Gemm(p)
+		for _, v := range p.C {
+			bits = append(bits, math.Float64bits(float64(v)))
+		}
+	}
 	return bits
+}
+
+// lying returns a product that is computed as its operands lie: the rows of B are apart, the columns of A adjacent, or its rows.
+func lying[T Float](r *rand.Rand, m, n, k int, columns bool) *Product[T] {
+	row := n + 16
+	p := &Product[T]{M: m, N: n, K: k, A: make([]T, m*k), ARow: k, ACol: 1, B: make([]T, k*row), BRow: row, BCol: 1, C: make([]T, m*n), CRow: n}
+	if columns {
+		p.ARow, p.ACol = 1, m
+	}
+	for _, x := range [][]T{p.A, p.B} {
+		for i := range x {
+			x[i] = T(r.NormFloat64())
+		}
+	}
+	return p
 }
 
 func TestBitsDoNotDependOnThreads(t *testing.T) {

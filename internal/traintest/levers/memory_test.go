@@ -39,7 +39,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 	for _, task := range train.Tasks {
 		change := tasks[task]
 		if change == nil {
-			t.Errorf("task %s has no row here", task)
+			t.Errorf("task %s has no row in traintest.Smallest", task)
 			continue
 		}
 		change["steps"] = 3
