@@ -32,6 +32,8 @@ const (
 	closeSteps   = 2048    // steps of B a multiple of that apart fall into a set or two, and push out the lines of an A as it lies
 	fewBeside    = 16      // fewer panels than that are packed one by one
 	parallelWork = 1 << 19 // least multiply-adds to share
+	largePage    = 2 << 20 // bytes
+	largeBuffer  = 1 << 17 // bytes from which on a buffer takes whole ones
 	batchWork    = 1 << 22 // least multiply-adds of a product in a batch to share it alone
 )
 
@@ -256,10 +258,14 @@ func (p *product) growBuffers() bool {
 }
 
 // grow makes a buffer hold n bytes; what it held is lost. It reports whether
-// there was memory.
+// there was memory. Large ones are of large pages: wherever small ones lie in
+// memory, more of them than it has ways may fall into a set of the second cache.
 func grow(b *hostmem.Block, n int) bool {
 	if n <= b.Size {
 		return true
+	}
+	if n >= largeBuffer {
+		n = ceilDiv(n, largePage) * largePage
 	}
 	bigger, err := hostmem.Alloc(n)
 	if err != nil {
