@@ -19,6 +19,9 @@ import (
 // memory.
 const Alignment = 64
 
+// LargePage is the bytes of a large page on amd64 and, with pages of 4 KiB, on arm64. On Linux a block of that many or more asks for such.
+const LargePage = 2 << 20
+
 // A Block is a piece of anonymous memory. The zero Block has no bytes.
 type Block struct {
 	Addr uintptr // multiple of Alignment; 0 if Size is 0

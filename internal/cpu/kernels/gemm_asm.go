@@ -23,7 +23,7 @@ const (
 	leastParts   = 32      // parts to split a block in, if its size allows
 	someColumns  = 4       // panels of B for each thread, from which on parts are columns
 	mostColumns  = 8       // such parts for each thread
-	leastHeight  = 4       // rows of a panel, of any set
+	leastHeight  = 4       // no set has tiles of fewer rows
 	neverPack    = 64      // up to so many rows of C, neither rows of A nor B are packed for their distances,
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, more rows of A always
@@ -32,8 +32,7 @@ const (
 	closeSteps   = 2048    // steps of B a multiple of that apart fall into a set or two, and push out the lines of an A as it lies
 	fewBeside    = 16      // fewer panels than that are packed one by one
 	parallelWork = 1 << 19 // least multiply-adds to share
-	largePage    = 2 << 20 // bytes
-	largeBuffer  = 1 << 17 // bytes from which on a buffer takes whole ones
+	largeBuffer  = 1 << 17 // bytes from which on a buffer takes whole large pages
 	batchWork    = 1 << 22 // least multiply-adds of a product in a batch to share it alone
 )
 
@@ -265,7 +264,7 @@ func grow(b *hostmem.Block, n int) bool {
 		return true
 	}
 	if n >= largeBuffer {
-		n = ceilDiv(n, largePage) * largePage
+		n = ceilDiv(n, hostmem.LargePage) * hostmem.LargePage
 	}
 	bigger, err := hostmem.Alloc(n)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestGrow(t *testing.T) {
 	for _, c := range []struct {
 		n, size int
 		ok      bool
-	}{{0, 0, true}, {100, 100, true}, {50, 100, true}, {1 << 62, 100, false}, {200, 200, true}, {largeBuffer, largePage, true}, {largePage, largePage, true}} {
+	}{{0, 0, true}, {100, 100, true}, {50, 100, true}, {1 << 62, 100, false}, {200, 200, true}, {largeBuffer, hostmem.LargePage, true}, {hostmem.LargePage, hostmem.LargePage, true}} {
 		if ok := grow(&b, c.n); ok != c.ok || b.Size != c.size {
 			t.Errorf("grow to %d: %v, holds %d; want %v, %d", c.n, ok, b.Size, c.ok, c.size)
 		}
