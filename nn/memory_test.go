@@ -69,7 +69,8 @@ func layers(env *tensor.Env) map[string]struct {
 		"attention": {nn.Sequential{attention(0), nn.Dropout{P: 0.5}, attention(0.1), nn.GELUTanh{}}, []int{2, 64, 16}},
 		"pictures": {nn.Sequential{nn.NewConv2d(env, 3, 8, 3, same), nn.ReLU{}, nn.MaxPool2d{Kernel: 2}, nn.NewConv2d(env, 8, 8, 3, same),
 			nn.AvgPool2d{Kernel: 3, Padding: 1, ExcludePadding: true, Stride: 1}, nn.NewBatchNorm(env, 8), nn.GlobalAvgPool{}, nn.Flatten{}}, []int{4, 3, 16, 16}},
-		"wrapped": {nn.Sequential{nn.Frozen(width()), nn.EvalMode(nn.Sequential{width(), nn.Dropout{P: 0.5}, width()}), nn.Recompute(nn.Sequential{width(), nn.Tanh{}, width()})}, []int{300, 16}},
+		"recurrent": {nn.Sequential{nn.NewLSTM(env, 16, 16, nn.RecurrentConfig{Layers: 2}), nn.NewGRU(env, 16, 16, nn.RecurrentConfig{}), nn.NewRNN(env, 16, 16, nn.RecurrentConfig{})}, []int{5, 3, 16}},
+		"wrapped":   {nn.Sequential{nn.Frozen(width()), nn.EvalMode(nn.Sequential{width(), nn.Dropout{P: 0.5}, width()}), nn.Recompute(nn.Sequential{width(), nn.Tanh{}, width()})}, []int{300, 16}},
 	}
 }
 

@@ -125,7 +125,7 @@ func (l *cell) next(x, h, c *tensor.Tensor) (h2, c2 *tensor.Tensor) {
 	if c == nil && l.unit.cell() {
 		c = zeros()
 	}
-	h2, c2, _ = l.unit.forward(x.Linear(l.WeightIH, l.BiasIH), h.Linear(l.WeightHH, l.BiasHH), h, c)
+	h2, c2, _ = l.unit.forward(x.Linear(l.WeightIH, l.BiasIH), h.Linear(l.WeightHH, l.BiasHH), h, c, nil)
 	return h2, c2
 }
 

@@ -41,11 +41,12 @@ func (o operands) with(values []*tensor.Tensor) operands {
 
 // trace is what a run leaves behind for its gradient: of each step in the order of the run.
 type trace struct {
-	H    []*tensor.Tensor   // before each step, and after the last
-	C    []*tensor.Tensor   // the same, of units that have it
-	Kept [][]*tensor.Tensor // of the unit
-	Raw  []*tensor.Tensor   // results before a projection
-	Y    []*tensor.Tensor   // results
+	H      []*tensor.Tensor   // before each step, and after the last; where there are States, after the last alone
+	C      []*tensor.Tensor   // the same, of units that have it
+	Kept   [][]*tensor.Tensor // of the unit
+	Raw    []*tensor.Tensor   // results before a projection
+	Y      []*tensor.Tensor   // results
+	States *tensor.Tensor     // [t+1, n, width], H in the order of time; [t, n, width] where only results are wanted
 }
 
 // list has what the gradient needs; with puts it back.
@@ -54,7 +55,7 @@ func (t *trace) list() (all []*tensor.Tensor) {
 	for _, k := range t.Kept {
 		all = append(all, k...)
 	}
-	return all
+	return some(all, t.States)
 }
 
 func (t *trace) with(values []*tensor.Tensor) *trace {
@@ -65,6 +66,9 @@ func (t *trace) with(values []*tensor.Tensor) *trace {
 	u := &trace{H: take(len(t.H)), C: take(len(t.C)), Raw: take(len(t.Raw))}
 	for _, k := range t.Kept {
 		u.Kept = append(u.Kept, take(len(k)))
+	}
+	if len(values) > 0 {
+		u.States = values[0]
 	}
 	return u
 }
@@ -116,11 +120,42 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 
 // results are those of the operation.
 func (s *scan) results(t *trace) []*tensor.Tensor {
-	out := []*tensor.Tensor{tensor.Stack(0, s.inTime(t.Y)...), t.H[len(t.H)-1]}
+	y, h := t.States, t.H[len(t.H)-1]
+	if y == nil {
+		y = tensor.Stack(0, s.inTime(t.Y)...)
+	} else { // whoever goes on from the last state does not hold all of them
+		y, h = s.states(y, len(t.Y), 1), h.Clone()
+	}
+	out := []*tensor.Tensor{y, h}
 	if s.unit.cell() {
 		out = append(out, t.C[len(t.C)-1])
 	}
 	return out
+}
+
+// states are those of so many steps in the order of time: before each, or from the first on after each.
+func (s *scan) states(all *tensor.Tensor, steps, first int) *tensor.Tensor {
+	if all.Dim(0) == steps {
+		return all
+	}
+	if s.reverse {
+		first = 1 - first
+	}
+	return all.Slice(0, first, first+steps)
+}
+
+// room is where a unit writes its states one behind the other, which then are the results, and which begin with h if they are
+// kept; or nil.
+func (s *scan) room(e *tensor.Env, h *tensor.Tensor, steps int, keep bool) *tensor.Tensor {
+	if !s.unit.takes() || s.mask != nil || s.whr != nil || e.Recording() {
+		return nil
+	}
+	if !keep {
+		return tensor.LSTMStateRoom(h.In(e), steps)
+	}
+	room := tensor.LSTMStateRoom(h.In(e), steps+1)
+	room.Select(0, s.at(0, steps+1)).CopyInPlace(h)
+	return room
 }
 
 // at is the time of step k of n.
@@ -154,26 +189,32 @@ func (s *scan) forward(in operands, keep bool) *trace {
 			inner, outer = nil, in.bih.Add(in.bhh)
 		}
 		xp, whh := in.x.In(e).Linear(in.wih, outer), spread(in.whh.In(e).Transpose(0, 1))
+		steps := in.x.Dim(0)
+		t.States = s.room(e, in.h, steps, keep)
 		last := stepped{H: in.h, C: in.c}
 		if in.c != nil && !keep {
 			last.C = in.c.In(e).Clone()
 		}
 		t.states(&last, keep)
-		for k, steps := 0, in.x.Dim(0); k < steps; k++ {
+		for k := range steps {
+			var to *tensor.Tensor
+			if t.States != nil {
+				n := t.States.Dim(0)
+				to = t.States.Select(0, s.at(n-steps+k, n))
+			}
 			last = tensor.Do(e, func(e *tensor.Env) stepped {
 				hp := last.H.In(e).MatMul(whh)
 				if inner != nil {
 					hp = hp.AddInPlace(inner)
 				}
-				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C)
+				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C, to)
 				if !keep {
 					r.forget(last.C)
 				}
 				return r
 			})
 			t.states(&last, keep)
-			t.Y = append(t.Y, last.Y)
-			if keep {
+			if t.Y = append(t.Y, last.Y); keep {
 				t.Kept, t.Raw = append(t.Kept, last.Kept), some(t.Raw, last.Raw)
 			}
 		}
@@ -183,8 +224,11 @@ func (s *scan) forward(in operands, keep bool) *trace {
 
 // states takes in those after a step, or in place of those before.
 func (t *trace) states(r *stepped, keep bool) {
+	if !keep || t.States != nil {
+		t.H = nil
+	}
 	if !keep {
-		t.H, t.C = nil, nil
+		t.C = nil
 	}
 	t.H, t.C = append(t.H, r.H), some(t.C, r.C)
 }
@@ -205,8 +249,8 @@ func (r *stepped) forget(c *tensor.Tensor) {
 }
 
 // step is one step at a time; of samples that it does not count for, the state stays.
-func (s *scan) step(in operands, time int, xp, hp, h, c *tensor.Tensor) (r stepped) {
-	r.H, r.C, r.Kept = s.unit.forward(xp, hp, h, c)
+func (s *scan) step(in operands, time int, xp, hp, h, c, to *tensor.Tensor) (r stepped) {
+	r.H, r.C, r.Kept = s.unit.forward(xp, hp, h, c, to)
 	if in.whr != nil {
 		r.Raw, r.H = r.H, r.H.Linear(in.whr, nil)
 	}
@@ -277,7 +321,10 @@ func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor
 func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc, to *tensor.Tensor) (b back) {
 	steps := len(t.Kept)
 	var h, c, restH, restC *tensor.Tensor
-	if h = t.H[k]; s.unit.cell() {
+	if t.States == nil {
+		h = t.H[k]
+	}
+	if s.unit.cell() {
 		c = t.C[k]
 	}
 	total := dh
@@ -318,7 +365,12 @@ func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, 
 	steps := len(hs)
 	rows := func(list []*tensor.Tensor) *tensor.Tensor { return tensor.Cat(0, list...) }
 	product := func(g, v *tensor.Tensor) *tensor.Tensor { return g.Transpose(0, 1).MatMul(v) }
-	dhp, before := dx, rows(s.inTime(t.H[:steps]))
+	dhp, before := dx, t.States
+	if before == nil {
+		before = rows(s.inTime(t.H[:steps]))
+	} else {
+		before = s.states(before, steps, 0).Reshape(-1, s.width)
+	}
 	if s.unit.apart() {
 		dhp = rows(s.inTime(hs))
 	}
@@ -347,10 +399,10 @@ type unit interface {
 	gates() int
 	cell() bool  // it has a state c beside h
 	apart() bool // what comes of h is not only added to what comes of x
-	takes() bool // backward writes the gradient of xp to where it is told
+	takes() bool // forward writes h, and backward the gradient of xp, to where it is told; neither looks at the h before
 	// forward gives h and c from the sums xp of inputs and hp of h, [n, gates·hidden] each, and what backward needs.
-	// hp is its own.
-	forward(xp, hp, h, c *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
+	// hp is its own. to may be nil.
+	forward(xp, hp, h, c, to *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
 	// backward gives the gradients of xp and hp, what of h's does not go through hp, and c's. to may be nil.
 	backward(kept []*tensor.Tensor, h, c, dh, dc, to *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor)
 }
@@ -376,8 +428,8 @@ func (lstmUnit) cell() bool  { return true }
 func (lstmUnit) apart() bool { return false }
 func (lstmUnit) takes() bool { return true }
 
-func (lstmUnit) forward(xp, hp, _, c *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
-	h, c2, gates := tensor.LSTMStep(xp, hp, c)
+func (lstmUnit) forward(xp, hp, _, c, to *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+	h, c2, gates := tensor.LSTMStep(xp, hp, c, to)
 	return h, c2, []*tensor.Tensor{gates, c2}
 }
 
@@ -393,7 +445,7 @@ func (gruUnit) cell() bool  { return false }
 func (gruUnit) apart() bool { return true }
 func (gruUnit) takes() bool { return false }
 
-func (gruUnit) forward(xp, hp, h, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+func (gruUnit) forward(xp, hp, h, _, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	n := h.Dim(1)
 	both := gate(xp, 0, 2, n).Add(gate(hp, 0, 2, n)).Sigmoid()
 	r, z, inner := gate(both, 0, 1, n), gate(both, 1, 1, n), gate(hp, 2, 1, n)
@@ -418,7 +470,7 @@ func (rnnUnit) cell() bool  { return false }
 func (rnnUnit) apart() bool { return false }
 func (rnnUnit) takes() bool { return false }
 
-func (u rnnUnit) forward(xp, hp, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+func (u rnnUnit) forward(xp, hp, _, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	if h = hp.AddInPlace(xp); u.relu {
 		h = h.ReLU()
 	} else {

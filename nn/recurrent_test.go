@@ -135,6 +135,29 @@ func TestRecurrentRetain(t *testing.T) {
 	}
 }
 
+// TestLSTMResult: what an LSTM gives is what its gradient needs, so that writing over it is refused behind it, as PyTorch's does; the
+// last state is one's own, and holds no other.
+func TestLSTMResult(t *testing.T) {
+	env := freshEnv(t)
+	l := NewLSTM(env, 3, 4, RecurrentConfig{})
+	run := func(e *tensor.Env) (y *tensor.Tensor, end RecurrentState) {
+		return l.Run(e.Randn(50, 2, 3), RecurrentState{}, nil)
+	}
+	y, end := run(env)
+	end.H.AddInPlace(env.Ones(1))
+	y.Square().Sum().Backward()
+	y, _ = run(env)
+	y.AddInPlace(env.Ones(1))
+	if _, err := env.Try(func(*tensor.Env) *tensor.Tensor { y.Sum().Backward(); return nil }); err == nil || !strings.Contains(err.Error(), "in place") {
+		t.Errorf("behind a result that was written over: %v", err)
+	}
+	before := env.Device().Memory().Used
+	end = tensor.Do(env.NoGrad(), func(e *tensor.Env) RecurrentState { _, end := run(e); return end })
+	if used := env.Device().Memory().Used - before; used != end.H.Bytes()+end.C.Bytes() {
+		t.Errorf("%d bytes are left of states of %d and %d", used, end.H.Bytes(), end.C.Bytes())
+	}
+}
+
 // TestRecurrentErrors tells what does not fit.
 func TestRecurrentErrors(t *testing.T) {
 	env := freshEnv(t)

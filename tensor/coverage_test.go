@@ -41,7 +41,7 @@ var methods = map[ir.Code]func(s *subject){
 	ir.Attention:     func(s *subject) { tensor.Attention(s.img, s.img, s.img, tensor.Mask{Causal: true}) },
 	ir.SelfAttention: func(s *subject) { tensor.SelfAttention(s.env.Ones(1, 2, 3, 1, 4), tensor.Mask{}) },
 	ir.LSTMStep: func(s *subject) {
-		tensor.LSTMStep(s.env.Ones(2, 8), s.env.Ones(2, 8), s.env.Ones(2, 2))
+		tensor.LSTMStep(s.env.Ones(2, 8), s.env.Ones(2, 8), s.env.Ones(2, 2), nil)
 	},
 	ir.LSTMStepGrad: func(s *subject) {
 		cell := s.env.Ones(2, 2)

@@ -6,8 +6,10 @@ import "github.com/warpline-ml/warpline/internal/ir"
 // each, and the cell c[n, hidden] before it gives the state and the cell behind it, and the gates, [n, 4·hidden] as x:
 //
 //	i, f, g, o = σ, σ, tanh, σ of x + r;  cell = f·c + i·g;  h = o·tanh(cell)
-func LSTMStep(x, r, c *Tensor) (h, cell, gates *Tensor) {
-	out := apply(ir.LSTMStep, ir.Attr{}, ir.Params{}, ofOneDType("LSTMStep", x, r, c)...)
+//
+// Where to, of the state's shape, is not nil, h is written there, and nothing is recorded.
+func LSTMStep(x, r, c, to *Tensor) (h, cell, gates *Tensor) {
+	out := stepTo(ir.LSTMStep, to, ofOneDType("LSTMStep", x, r, c), 2, 0)
 	return out[0], out[1], out[2]
 }
 
@@ -15,28 +17,42 @@ func LSTMStep(x, r, c *Tensor) (h, cell, gates *Tensor) {
 // behind, to the gradient of x and r, which are one, and that of c. What LSTMStep records does so by itself; this is for what
 // has a gradient of its own. Where to, of the gates' shape, is not nil the first result is written there, and nothing is recorded.
 func LSTMStepGrad(dh, dcell, gates, c, cell, to *Tensor) (dx, dc *Tensor) {
-	in := ofOneDType("LSTMStepGrad", dh, dcell, gates, c, cell)
+	out := stepTo(ir.LSTMStepGrad, to, ofOneDType("LSTMStepGrad", dh, dcell, gates, c, cell), 3)
+	return out[0], out[1]
+}
+
+// stepTo is an op whose first result is written where it is told, if that is not nil; the others are like these operands.
+func stepTo(code ir.Code, to *Tensor, in []*Tensor, like ...int) []*Tensor {
 	if to == nil || in[0].DType() != to.DType() {
-		out := apply(ir.LSTMStepGrad, ir.Attr{}, ir.Params{}, in...)
+		out := apply(code, ir.Attr{}, ir.Params{}, in...)
 		if to != nil {
-			return to.CopyInPlace(out[0]), out[1]
+			out[0] = to.CopyInPlace(out[0])
 		}
-		return out[0], out[1]
+		return out
 	}
-	in, e := quietAll(in), joinAll("LSTMStepGrad", in)
+	in, e := quietAll(in), joinAll(code.String(), in)
 	for i, t := range in {
 		if in[i] = t.Contiguous(); in[i].st == to.st { // it would be written over before it is read
 			in[i] = in[i].Clone()
 		}
 	}
-	dc = e.make(ir.LSTMStepGrad, in[3].typ, 0, in, nil)
-	e.step(ir.LSTMStepGrad, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{to.quiet(), dc})
-	return to, dc
+	out := []*Tensor{to.quiet()}
+	for _, i := range like {
+		out = append(out, e.make(code, in[i].typ, 1, in, nil))
+	}
+	e.step(code, ir.Attr{}, ir.Params{}, cells{}, in, out)
+	out[0] = to
+	return out
 }
+
+// LSTMStateRoom is room for the first results of [LSTMStep] of so many steps with such a state, [steps, n, hidden]. It may hold
+// anything.
+func LSTMStateRoom(state *Tensor, steps int) *Tensor { return roomFor(ir.LSTMStep, state, steps) }
 
 // LSTMGradRoom is room for the first results of [LSTMStepGrad] of so many steps with such gates, [steps, n, 4·hidden]. It may hold
 // anything.
-func LSTMGradRoom(gates *Tensor, steps int) *Tensor {
-	t := ir.Dense(gates.DType(), append([]int{steps}, gates.Shape()...)...)
-	return gates.env.make(ir.LSTMStepGrad, t, 0, nil, nil)
+func LSTMGradRoom(gates *Tensor, steps int) *Tensor { return roomFor(ir.LSTMStepGrad, gates, steps) }
+
+func roomFor(code ir.Code, t *Tensor, steps int) *Tensor {
+	return t.env.make(code, ir.Dense(t.DType(), append([]int{steps}, t.Shape()...)...), 1, nil, nil)
 }

@@ -8,22 +8,44 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// TestLSTMStepGradTo: a gradient is the same bits wherever it is written, over an operand of its own too.
-func TestLSTMStepGradTo(t *testing.T) {
+// TestLSTMTo: a result is the same bits wherever it is written, over an operand of its own too.
+func TestLSTMTo(t *testing.T) {
 	env := fresh(t, testutil.Device())
-	dh, dcell, c, cell := env.Randn(3, 5), env.Randn(3, 5), env.Randn(3, 5), env.Randn(3, 5)
+	normal := func(wide int) *tensor.Tensor { return env.Randn(3, 5*wide) }
 	gates := env.Rand(3, 20)
-	want, wantC := tensor.LSTMStepGrad(dh, dcell, gates, c, cell, nil)
-	room := tensor.LSTMGradRoom(gates, 2).Select(0, 1)
-	over := gates.Clone()
-	for name, to := range map[string]*tensor.Tensor{"a part of the room": room, "the gates": over} {
-		from := gates
-		if to == over {
-			from = over
-		}
-		dx, dc := tensor.LSTMStepGrad(dh, dcell, from, c, cell, to)
-		if !slices.Equal(to.Floats(), want.Floats()) || !slices.Equal(dx.Floats(), want.Floats()) || !slices.Equal(dc.Floats(), wantC.Floats()) {
-			t.Errorf("to %s: %v, %v", name, dx, dc)
+	ops := map[string]struct {
+		in   []*tensor.Tensor
+		over int // an operand of the first result's shape
+		room *tensor.Tensor
+		run  func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor
+	}{
+		"a step": {[]*tensor.Tensor{normal(4), normal(4), normal(1)}, 2, tensor.LSTMStateRoom(normal(1), 2), func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor {
+			h, c, gates := tensor.LSTMStep(in[0], in[1], in[2], to)
+			return []*tensor.Tensor{h, c, gates}
+		}},
+		"its gradient": {[]*tensor.Tensor{normal(1), normal(1), gates, normal(1), normal(1)}, 2, tensor.LSTMGradRoom(gates, 2), func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor {
+			dx, dc := tensor.LSTMStepGrad(in[0], in[1], in[2], in[3], in[4], to)
+			return []*tensor.Tensor{dx, dc}
+		}},
+	}
+	for name, op := range ops {
+		want := op.run(op.in, nil)
+		over := slices.Clone(op.in)
+		over[op.over] = over[op.over].Clone()
+		for where, in := range map[string][]*tensor.Tensor{"a part of the room": op.in, "an operand": over} {
+			to := op.room.Select(0, 1)
+			if where == "an operand" {
+				to = in[op.over]
+			}
+			got := op.run(in, to)
+			for i := range want {
+				if !slices.Equal(got[i].Floats(), want[i].Floats()) {
+					t.Errorf("%s to %s: result %d is %v, and %v where it is made", name, where, i, got[i], want[i])
+				}
+			}
+			if !slices.Equal(to.Floats(), want[0].Floats()) {
+				t.Errorf("%s to %s: there is %v", name, where, to)
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ var apart = map[string]string{
 	"Detach": "no values of its own", "Contiguous": "its values are its operand's; layouts use it", "To": "another device", "In": "modes", "Keep": "ownership", "Join": "ownership", "Surface": "ownership",
 	"Enter": "a module's name", "EnterPair": "a module's name", "AutoWide": "a policy", "Do": "a block", "Try": "a block", "Tidy": "a block", "Chain": "a block", "ChainPair": "a block",
 	"Recompute": "the values of the function that it is given", "Offload": "likewise", "RunPart": "likewise", "Record": "likewise",
-	"LSTMStep": "nn's goldens of LSTM and LSTMCell (nn_reference.py)", "LSTMStepGrad": "likewise", "LSTMGradRoom": "memory that holds anything",
+	"LSTMStep": "nn's goldens of LSTM and LSTMCell (nn_reference.py)", "LSTMStepGrad": "likewise", "LSTMGradRoom": "memory that holds anything", "LSTMStateRoom": "likewise",
 	"Resample":   "nn.Upsample is compared, which gives it its operands",
 	"SGDInPlace": "optim's goldens (optim_reference.py)", "AdamWInPlace": "optim's goldens", "RuleInPlace": "optim's goldens (rules_reference.py)",
 	"Adam8bitInPlace": "not in PyTorch: internal/conform compares with its formula", "GradNormInPlace": "optim's goldens, of clipping", "LossScaleInPlace": "optim's goldens, of loss scaling",
