@@ -58,9 +58,10 @@ func TestChainIsItsSteps(t *testing.T) {
 		for i, compose := range []func(*tensor.Tensor, ...step) *tensor.Tensor{inTurn, tensor.Chain} {
 			r := rand.New(rand.NewPCG(seed, 1))
 			env := open(t)
-			w := tensor.NewParam(env.Randn(5, 5))
-			x := tensor.NewParam(env.Randn(5, 5))
-			env.Device().Collect()
+			normal := func() *tensor.Tensor { // which leaves nothing to collect
+				return env.Tidy(func(e *tensor.Env) *tensor.Tensor { return tensor.NewParam(e.Randn(5, 5)) })
+			}
+			w, x := normal(), normal()
 			before := env.Device().Memory()
 			turn(env, 0, func(e *tensor.Env) {
 				y := compose(x.In(e), randomSteps(r, w, 1+r.IntN(6), 2, compose)...)
