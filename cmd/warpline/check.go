@@ -27,6 +27,7 @@ const autoName = "auto"
 func newCheck() *cobra.Command {
 	k := &checking{}
 	var list bool
+	var part string
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a device against the reference", Long: checkLong,
 		Example: "  warpline check --device sim:0\n  warpline check --device cuda:0 --record --torch\n  warpline check --device cpu --ops matmul,softmax --seed 7",
@@ -35,6 +36,12 @@ func newCheck() *cobra.Command {
 			k.cmd, k.s = cmd, newScreen(cmd)
 			if f := cmd.Flags().Lookup("ops"); f.Changed && len(k.config.Ops) == 0 {
 				return advice.Failf("leave --ops out to check all; warpline check --list has their names", "--ops names no operation")
+			}
+			if part != "" {
+				var err error
+				if k.config.Part, err = check.ParsePart(part); err != nil {
+					return err
+				}
 			}
 			if list {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(check.Ops(), "\n"))
@@ -50,6 +57,7 @@ func newCheck() *cobra.Command {
 	f.StringSliceVar(&k.config.Skip, "skip", nil, "not these operations")
 	f.BoolVar(&list, "list", false, "list the names of the operations")
 	f.BoolVar(&k.config.Short, "short", false, "leave out the large shapes")
+	f.StringVar(&part, "part", "", "a share of the cases, which machines or times divide among them: 1/3, 2/3, 3/3 (default all)")
 	f.StringVar(&k.file, "record", "", "ask the device about what the simulator assumes, and keep all results in a file (default warpline-check-DEVICE-DATE.json)")
 	f.Lookup("record").NoOptDefVal = autoName
 	f.BoolVar(&k.torch, "torch", false, "compare results and speed with PyTorch too, of the Python in WARPLINE_PYTHON or on the path")

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +32,40 @@ type Config struct {
 	Device string   // as device.Open takes it
 	Seed   uint64   // of the operands; 0: a fresh one
 	Short  bool     // without the large shapes
+	Part   Part     // of the cases of operations
 	Ops    []string // only these, in any case, without the device's promises; none: all
 	Skip   []string // not these
 	// Progress is told of each part before it runs, and of an operation's before each case; may be nil.
 	Progress func(done, all int, name string)
+}
+
+// Part is a share of the cases of operations and gradients: 1 of 3, 2 of 3 and 3 of 3 are all of them, and none twice. The zero
+// value is all.
+type Part struct{ I, Of int }
+
+// ParsePart reads "1/3".
+func ParsePart(s string) (Part, error) {
+	var p Part
+	first, last, _ := strings.Cut(s, "/")
+	i, err := strconv.Atoi(first)
+	n, err2 := strconv.Atoi(last)
+	if p = (Part{i, n}); err != nil || err2 != nil || i < 1 || i > n {
+		return Part{}, advice.Failf("give --part I/N: 1/3, 2/3 and 3/3 are all cases", "--part %q is no share", s)
+	}
+	return p, nil
+}
+
+// String is "1/3", or nothing of all.
+func (p Part) String() string {
+	if p.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", p.I, p.Of)
+}
+
+// takes reports whether the case with that name is in it.
+func (p Part) takes(name string) bool {
+	return p.Of < 2 || crc32.ChecksumIEEE([]byte(name))%uint32(p.Of) == uint32(p.I-1)
 }
 
 // Row is the outcome of one part: a promise, an operation, a gradient rule.
@@ -62,6 +94,7 @@ type Report struct {
 	Clock   int64   `json:"clock,omitempty"` // Hz
 	Wider   string  `json:"wider,omitempty"` // what is computed in a wider type than asked for
 	Seed    uint64  `json:"seed"`
+	Share   string  `json:"part,omitempty"` // of the cases: "1/3"
 	Rows    []Row   `json:"-"`
 	Cases   int     `json:"cases"`
 	Failed  int     `json:"failed"`
@@ -95,7 +128,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64()
 	}
-	rep := newReport(name, dev, c.Seed)
+	rep := newReport(name, dev, c)
 	s, err := newSuite(dev, c, codes)
 	if err != nil {
 		return nil, err
@@ -128,9 +161,9 @@ func (rep *Report) run(ctx context.Context, parts []part, limit time.Duration, p
 	rep.Seconds = time.Since(start).Seconds()
 }
 
-func newReport(name device.Name, dev device.Device, seed uint64) *Report {
+func newReport(name device.Name, dev device.Device, c Config) *Report {
 	info := dev.Info()
-	rep := &Report{Device: name.String(), Model: info.Model, Memory: info.Memory, SMs: info.SMs, Clock: info.Clock, Wider: info.Wider, Seed: seed}
+	rep := &Report{Device: name.String(), Model: info.Model, Memory: info.Memory, SMs: info.SMs, Clock: info.Clock, Wider: info.Wider, Seed: c.Seed, Share: c.Part.String()}
 	if info.Compute[0] > 0 {
 		rep.Compute = fmt.Sprintf("%d.%d", info.Compute[0], info.Compute[1])
 	}

@@ -190,3 +190,47 @@ func TestUnknown(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// TestPart: the parts of the cases are all of them together, and none is in two; what is no share is refused.
+func TestPart(t *testing.T) {
+	run := func(share string) *Report {
+		c := Config{Device: "cpu", Seed: 7, Short: true, Ops: []string{"add", "softmax"}}
+		if share != "" {
+			var err error
+			if c.Part, err = ParsePart(share); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rep, err := Run(t.Context(), c)
+		if err != nil || rep.Failed != 0 || rep.Share != share {
+			t.Fatalf("%s: %+v, error %v", share, rep, err)
+		}
+		return rep
+	}
+	all := run("")
+	for _, n := range []int{1, 3} {
+		sums := make([]int, len(all.Rows))
+		for i := range n {
+			share := fmt.Sprintf("%d/%d", i+1, n)
+			rep := run(share)
+			for j, r := range rep.Rows {
+				if sums[j] += r.Cases; r.Part == "op" && n > 1 && (r.Cases < all.Rows[j].Cases/n/2 || r.Cases > all.Rows[j].Cases*2/n) {
+					t.Errorf("%s: %d of %d cases of %s", share, r.Cases, all.Rows[j].Cases, r.Name)
+				}
+			}
+			if v := rep.verdict(); !strings.Contains(v, "of part "+share) {
+				t.Errorf("%s: %s", share, v)
+			}
+		}
+		for j, r := range all.Rows {
+			if sums[j] != r.Cases {
+				t.Errorf("%d parts have %d cases of %s %s, which has %d", n, sums[j], r.Part, r.Name, r.Cases)
+			}
+		}
+	}
+	for _, bad := range []string{"0/3", "4/3", "1", "/", "1/", "1/0", "-1/2", "1/3/5", "a/b", ""} {
+		if p, err := ParsePart(bad); err == nil || p != (Part{}) {
+			t.Errorf("%q is part %v, error %v", bad, p, err)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 // suite runs the conformance cases of each op code.
 type suite struct {
 	runner  *conform.Runner
+	share   Part
 	options conform.Options
 	codes   []ir.Code
 	tell    func(piece string) // tells of what is under way in a part
@@ -22,7 +23,7 @@ func newSuite(dev device.Device, c Config, codes []ir.Code) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite{runner: r, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes, tell: func(string) {}}, nil
+	return &suite{runner: r, share: c.Part, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes, tell: func(string) {}}, nil
 }
 
 // telling is progress that is also told of the cases inside a part; nil stays nil.
@@ -54,6 +55,7 @@ func (s *suite) parts() (parts []part) {
 }
 
 func (s *suite) cases(ctx context.Context, row *Row, o conform.Options) error {
+	o.Takes = s.share.takes
 	for c := range conform.Cases(o) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -83,6 +85,9 @@ func (s *suite) gradients(ctx context.Context, row *Row, o conform.Options) erro
 	for _, g := range conform.GradCases(o) {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if !s.share.takes(g.Name) {
+			continue
 		}
 		s.tell(fmt.Sprintf(", gradient case %d", row.Cases+1))
 		res := s.runner.Grad(g)

@@ -83,6 +83,14 @@ func (rep *Report) merged() (list []merged) {
 	return list
 }
 
+// again is what else the same cases are asked for by.
+func (rep *Report) again() string {
+	if rep.Share == "" {
+		return ""
+	}
+	return " --part " + rep.Share
+}
+
 func (rep *Report) verdict() string {
 	took := took(rep.Seconds)
 	switch {
@@ -93,9 +101,12 @@ func (rep *Report) verdict() string {
 		}
 		return fmt.Sprintf("%d of %d cases failed in %s, and the device is out of use since %s: the rest was not run; go on with %s (seed %d)", rep.Failed, rep.Cases, took, rep.Broken, further, rep.Seed)
 	case rep.Failed > 0:
-		return fmt.Sprintf("%d of %d cases failed in %s; repeat with --seed %d", rep.Failed, rep.Cases, took, rep.Seed)
+		return fmt.Sprintf("%d of %d cases failed in %s; repeat with --seed %d%s", rep.Failed, rep.Cases, took, rep.Seed, rep.again())
 	case rep.Cut:
 		return fmt.Sprintf("interrupted: the %d cases until then passed in %s (seed %d)", rep.Cases, took, rep.Seed)
+	}
+	if rep.Share != "" {
+		return fmt.Sprintf("all %d cases of part %s passed in %s (seed %d)", rep.Cases, rep.Share, took, rep.Seed)
 	}
 	return fmt.Sprintf("all %d cases passed in %s (seed %d)", rep.Cases, took, rep.Seed)
 }

@@ -23,6 +23,8 @@ type Options struct {
 	// Takes tells by the name of a case whether it is wanted, with the copies of it whose results lie in an operand's memory; nil:
 	// all are. For others no operands are drawn, so that those of one case hang on which are wanted before it.
 	Takes func(name string) bool
+
+	precise bool // without floats of fewer bits than 32
 }
 
 // Case is one launch: an op, its operands and what must come of it.
@@ -75,6 +77,9 @@ func Cases(o Options) iter.Seq[*Case] {
 				continue
 			}
 			for _, dt := range dtypes(code) {
+				if o.precise && dt.IsFloat() && dt.Size() < dtype.F32.Size() {
+					continue
+				}
 				g := &gen{r: newRand(o.Seed, uint64(code)<<8|uint64(dt)), code: code, dt: dt, short: o.Short, takes: o.Takes}
 				makers[code](g)
 				for _, c := range g.cases {

@@ -30,17 +30,18 @@ const (
 
 // GradCases picks small, smooth cases in f64 and f32 of every code with a gradient rule from those of the suite.
 func GradCases(o Options) (list []*GradCase) {
-	o.Short = true
-	count := map[ir.Code]map[dtype.DType]int{}
+	type kind struct {
+		code ir.Code
+		dt   dtype.DType
+	}
+	count := map[kind]int{}
+	o.Short, o.precise, o.Codes = true, true, withRules(o.Codes)
 	for c := range Cases(o) {
-		dt := c.gradDType()
-		if dt == dtype.Invalid || count[c.Op.Code][dt] == perCode {
+		k := kind{c.Op.Code, c.gradDType()}
+		if k.dt == dtype.Invalid || count[k] == perCode || !c.smooth(k.dt) {
 			continue
 		}
-		if count[c.Op.Code] == nil {
-			count[c.Op.Code] = map[dtype.DType]int{}
-		}
-		count[c.Op.Code][dt]++
+		count[k]++
 		want, _, _ := c.Want()
 		r := newRand(o.Seed, uint64(len(list)))
 		list = append(list, &GradCase{Case: c, Seed: normal(r, want[0].Type.AsDense())})
@@ -48,9 +49,20 @@ func GradCases(o Options) (list []*GradCase) {
 	return list
 }
 
-// gradDType is the dtype of a case that its code's gradient rule may be checked on, or Invalid.
+// withRules are those of codes, or of all if they are nil, that have a gradient rule.
+func withRules(codes []ir.Code) []ir.Code {
+	some := []ir.Code{}
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		if autograd.Of(code) != nil && (codes == nil || slices.Contains(codes, code)) {
+			some = append(some, code)
+		}
+	}
+	return some
+}
+
+// gradDType is the dtype of a case on whose operands its code's gradient rule may be checked, or Invalid.
 func (c *Case) gradDType() dtype.DType {
-	if autograd.Of(c.Op.Code) == nil || c.Fails || c.Alias != nil || slices.Contains([]string{"ties", "constant rows", "nothing dropped"}, c.Why) {
+	if c.Fails || c.Alias != nil || slices.Contains([]string{"ties", "constant rows", "nothing dropped"}, c.Why) {
 		return dtype.Invalid
 	}
 	dt := dtype.Invalid
@@ -69,11 +81,13 @@ func (c *Case) gradDType() dtype.DType {
 	if dt == dtype.Invalid || c.Op.Code == ir.Cast && c.Op.Attr.DType != dtype.F64 || c.Op.Attr.Precision != ir.Highest {
 		return dtype.Invalid // rounding has no derivative
 	}
-	want, _, err := c.Want()
-	if err != nil || want[0].Type.DType.Size() < dt.Size() || len(want[0].Data) == 0 || !finite(want[0].Data) || len(c.In[0].Data) < smallest {
-		return dtype.Invalid
-	}
 	return dt
+}
+
+// smooth reports whether a case has results that a gradient rule may be checked on.
+func (c *Case) smooth(dt dtype.DType) bool {
+	want, _, err := c.Want()
+	return err == nil && want[0].Type.DType.Size() >= dt.Size() && len(want[0].Data) > 0 && finite(want[0].Data) && len(c.In[0].Data) >= smallest
 }
 
 func finite(x []float64) bool {
