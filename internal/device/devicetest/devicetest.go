@@ -32,11 +32,11 @@ func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	run(t, open, plan{short: testing.Short(), slow: 1, rules: true, variants: variants})
 }
 
-// RunSlow is Run for a simulated GPU, on which the suite takes a quarter of an hour: a run that asks for all cases has one in four,
-// others with each seed. CI tries every small case there by `warpline check`, under the same checks and two schedules.
+// RunSlow is Run for a simulated GPU, on which the suite takes a quarter of an hour: a run that asks for all cases has one in eight,
+// others with each seed. CI tries every small case there by `warpline check`, under the same checks, and thirds of them in other orders.
 func RunSlow(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, plan{short: testing.Short(), slow: 4, rules: true})
+	run(t, open, plan{short: testing.Short(), slow: 8, rules: true})
 }
 
 // RunShort is RunSlow without the large shapes, for a device whose kernels another test tries on them: what is of its own is how
