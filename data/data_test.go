@@ -211,6 +211,31 @@ func (s source) Len() int                                     { return s.n }
 func (s source) Fields() []data.Field                         { return data.PairFields(nil) }
 func (s source) Fill(b *data.Pair, row data.Row, i int) error { return s.fill(b, row, i) }
 
+// TestUnwrittenRowsAreZero: what a sample leaves out of its row is 0, whatever the batch before had there.
+func TestUnwrittenRowsAreZero(t *testing.T) {
+	env := fresh(t)
+	src := source{7, func(_ *data.Pair, row data.Row, i int) error {
+		if i%3 > 0 {
+			data.Values[int64](row, 1)[0] = int64(i)
+		}
+		return nil
+	}}
+	for _, c := range []data.Config{{Size: 3, Steps: 21, Shuffle: true}, {Size: 5, Steps: 14, Shuffle: true, Workers: 2}, {Size: 7, Steps: 7}} {
+		sum := int64(0)
+		for b, err := range data.Batches(env, src, c) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range tensor.Data[int64](b.Y) {
+				sum += v
+			}
+		}
+		if want := int64(7 * (1 + 2 + 4 + 5)); sum != want {
+			t.Errorf("%+v: the labels of 7 epochs add up to %d, want %d", c, sum, want)
+		}
+	}
+}
+
 func TestSlowWorkerKeepsOrderAndBound(t *testing.T) {
 	env := fresh(t)
 	var started, handed atomic.Int64

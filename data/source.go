@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/rng"
@@ -48,7 +49,7 @@ type Row struct {
 func Values[T dtype.Element](r Row, field int) []T {
 	switch c := r.columns[field].(type) {
 	case *columnOf[T]:
-		return c.data[r.at*c.width:][:c.width:c.width]
+		return c.row(r.at)
 	case *raggedOf[T]:
 		return c.rows[r.at]
 	}
@@ -83,13 +84,29 @@ type column interface {
 type columnOf[T dtype.Element] struct {
 	f     Field
 	data  []T
-	width int // elements of a row
+	width int          // elements of a row
+	used  atomic.Int64 // rows up to the last one that somebody may have written
 	shape []int
 	ahead *tensor.Staged // nil: upload copies
 }
 
-func (c *columnOf[T]) field() Field   { return c.f }
-func (c *columnOf[T]) clear(rows int) { clear(c.data[:rows*c.width]) }
+func (c *columnOf[T]) field() Field { return c.f }
+
+// row is for whoever writes; a source may ask for one from goroutines of its own.
+func (c *columnOf[T]) row(at int) []T {
+	if n := int64(at + 1); c.used.Load() < n {
+		c.used.Store(n)
+	}
+	return c.data[at*c.width:][:c.width:c.width]
+}
+
+// clear leaves alone what nobody has written: of a dry run's batch the system then has no memory to find.
+func (c *columnOf[T]) clear(rows int) {
+	used := int(c.used.Load())
+	if clear(c.data[:min(rows, used)*c.width]); used <= rows {
+		c.used.Store(0)
+	}
+}
 
 func (c *columnOf[T]) stage(env *tensor.Env, rows int) {
 	c.shape[0] = rows
@@ -122,7 +139,7 @@ func (c *columnOf[T]) appendRow(b []byte, at int) []byte {
 }
 
 func (c *columnOf[T]) setRow(b []byte, at int) ([]byte, bool) {
-	return decode(b, c.data[at*c.width:][:c.width])
+	return decode(b, c.row(at))
 }
 
 // decode fills dst from the front of b.

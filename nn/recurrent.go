@@ -28,8 +28,8 @@ type RecurrentState struct {
 //
 //	i, f, o = σ(Wᵢx + Rᵢh + b), …; g = tanh(…);  c = f·c + i·g;  h = o·tanh(c)
 //
-// With a projection h is Wₕᵣ times that. Without one, what a layer of one direction gives are the states that its gradient needs: behind
-// a result that was written over in place [tensor.Tensor.Backward] fails, as behind PyTorch's.
+// With a projection h is Wₕᵣ times that. Without one, and without lengths, what a layer of one direction gives are the states that its
+// gradient needs: behind a result that was written over in place [tensor.Tensor.Backward] fails, as behind PyTorch's.
 type LSTM struct{ recurrent }
 
 // GRU is PyTorch's, of t steps of n samples [t, n, in] to [t, n, directions·hidden] (Cho et al., 2014):

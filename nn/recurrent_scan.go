@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/warpline-ml/warpline/tensor"
+import (
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/tensor"
+)
 
 // scan runs all steps of one direction as one operation with a gradient of its own. What does not wait for the step before
 // is one product for all steps: inputs times weights, and the gradients of inputs and weights.
@@ -41,7 +44,7 @@ func (o operands) with(values []*tensor.Tensor) operands {
 
 // trace is what a run leaves behind for its gradient: of each step in the order of the run.
 type trace struct {
-	H      []*tensor.Tensor   // before each step, and after the last; where there are States, after the last alone
+	H      []*tensor.Tensor   // before each step, and after the last; where there are States, after the last alone, which these have
 	C      []*tensor.Tensor   // the same, of units that have it
 	Kept   [][]*tensor.Tensor // of the unit
 	Raw    []*tensor.Tensor   // results before a projection
@@ -51,7 +54,10 @@ type trace struct {
 
 // list has what the gradient needs; with puts it back.
 func (t *trace) list() (all []*tensor.Tensor) {
-	all = append(append(append(all, t.H...), t.C...), t.Raw...)
+	if t.States == nil {
+		all = append(all, t.H...)
+	}
+	all = append(append(all, t.C...), t.Raw...)
 	for _, k := range t.Kept {
 		all = append(all, k...)
 	}
@@ -75,7 +81,10 @@ func (t *trace) with(values []*tensor.Tensor) *trace {
 
 // shape is a trace without its values, which the graph keeps.
 func (t *trace) shape() *trace {
-	s := &trace{H: make([]*tensor.Tensor, len(t.H)), C: make([]*tensor.Tensor, len(t.C)), Raw: make([]*tensor.Tensor, len(t.Raw))}
+	s := &trace{C: make([]*tensor.Tensor, len(t.C)), Raw: make([]*tensor.Tensor, len(t.Raw))}
+	if t.States == nil {
+		s.H = make([]*tensor.Tensor, len(t.H))
+	}
 	for _, k := range t.Kept {
 		s.Kept = append(s.Kept, make([]*tensor.Tensor, len(k)))
 	}
@@ -120,13 +129,12 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 
 // results are those of the operation.
 func (s *scan) results(t *trace) []*tensor.Tensor {
-	y, h := t.States, t.H[len(t.H)-1]
-	if y == nil {
-		y = tensor.Stack(0, s.inTime(t.Y)...)
-	} else { // whoever goes on from the last state does not hold all of them
-		y, h = s.states(y, len(t.Y), 1), h.Clone()
+	out := []*tensor.Tensor{nil, t.H[len(t.H)-1]}
+	if steps := len(t.Y); t.States != nil {
+		out[0] = s.states(t.States, steps, 1)
+	} else {
+		out[0] = tensor.Stack(0, s.inTime(t.Y)...)
 	}
-	out := []*tensor.Tensor{y, h}
 	if s.unit.cell() {
 		out = append(out, t.C[len(t.C)-1])
 	}
@@ -144,16 +152,16 @@ func (s *scan) states(all *tensor.Tensor, steps, first int) *tensor.Tensor {
 	return all.Slice(0, first, first+steps)
 }
 
-// room is where a unit writes its states one behind the other, which then are the results, and which begin with h if they are
-// kept; or nil.
-func (s *scan) room(e *tensor.Env, h *tensor.Tensor, steps int, keep bool) *tensor.Tensor {
+// room is where a unit writes its states of a dtype one behind the other, which then are the results, and which begin with h if they
+// are kept; or nil.
+func (s *scan) room(e *tensor.Env, h *tensor.Tensor, dt dtype.DType, steps int, keep bool) *tensor.Tensor {
 	if !s.unit.takes() || s.mask != nil || s.whr != nil || e.Recording() {
 		return nil
 	}
 	if !keep {
-		return tensor.LSTMStateRoom(h.In(e), steps)
+		return tensor.LSTMStateRoom(h.In(e), dt, steps)
 	}
-	room := tensor.LSTMStateRoom(h.In(e), steps+1)
+	room := tensor.LSTMStateRoom(h.In(e), dt, steps+1)
 	room.Select(0, s.at(0, steps+1)).CopyInPlace(h)
 	return room
 }
@@ -189,23 +197,24 @@ func (s *scan) forward(in operands, keep bool) *trace {
 			inner, outer = nil, in.bih.Add(in.bhh)
 		}
 		xp, whh := in.x.In(e).Linear(in.wih, outer), spread(in.whh.In(e).Transpose(0, 1))
-		steps := in.x.Dim(0)
-		t.States = s.room(e, in.h, steps, keep)
 		last := stepped{H: in.h, C: in.c}
 		if in.c != nil && !keep {
 			last.C = in.c.In(e).Clone()
 		}
 		t.states(&last, keep)
-		for k := range steps {
-			var to *tensor.Tensor
-			if t.States != nil {
-				n := t.States.Dim(0)
-				to = t.States.Select(0, s.at(n-steps+k, n))
-			}
-			last = tensor.Do(e, func(e *tensor.Env) stepped {
-				hp := last.H.In(e).MatMul(whh)
+		for k, steps := 0, in.x.Dim(0); k < steps; k++ {
+			last = tensor.Do(e, func(inside *tensor.Env) stepped {
+				hp := last.H.In(inside).MatMul(whh)
 				if inner != nil {
 					hp = hp.AddInPlace(inner)
+				}
+				if k == 0 && last.C != nil {
+					t.States = s.room(e, in.h, dtype.Promote(dtype.Promote(xp.DType(), hp.DType()), last.C.DType()), steps, keep)
+				}
+				var to *tensor.Tensor
+				if t.States != nil {
+					n := t.States.Dim(0)
+					to = t.States.Select(0, s.at(n-steps+k, n))
 				}
 				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C, to)
 				if !keep {

@@ -1,7 +1,10 @@
 package nn
 
 import (
+	"fmt"
+	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +135,86 @@ func TestRecurrentRetain(t *testing.T) {
 	loss.Backward()
 	if d := w.Grad().Sub(once.Scale(2)).Abs().Max().Item(); d != 0 || once.Abs().Max().Item() == 0 {
 		t.Errorf("gradients of two walks differ from twice those of one by %v", d)
+	}
+}
+
+// TestLSTMStatesAreOneWay walks dtypes of weights and of states, directions, and runs with and without gradients: samples of equal
+// lengths, whose states are copied for their masks, give what samples without lengths give, whose states are written behind
+// each other, in the same dtype and to the bit, as results, as states and as gradients.
+func TestLSTMStatesAreOneWay(t *testing.T) {
+	root := freshEnv(t)
+	cases := 0
+	for _, weights := range []dtype.DType{dtype.F32, dtype.F64, dtype.BF16} {
+		for _, states := range []dtype.DType{dtype.Invalid, dtype.F32, dtype.F64, dtype.BF16} {
+			for _, c := range []RecurrentConfig{{}, {Layers: 2, Bidirectional: true}} {
+				l := NewLSTM(root, 3, 4, c)
+				Cast(l, weights)
+				x := root.Randn(5, 2, 3).Cast(weights).RequireGrad()
+				var h, cell *tensor.Tensor
+				if states != dtype.Invalid {
+					shape := []int{1, 2, 4}
+					if c.Layers > 0 {
+						shape[0] = 4
+					}
+					h, cell = root.Randn(shape...).Cast(states), root.Randn(shape...).Cast(states)
+				}
+				run := func(e *tensor.Env, lengths *tensor.Tensor) (out []*tensor.Tensor, err error) {
+					_, err = e.Try(func(e *tensor.Env) *tensor.Tensor {
+						y, end := l.Run(x.In(e), RecurrentState{h, cell}, lengths)
+						out = []*tensor.Tensor{y.Detach(), end.H.Detach(), end.C.Detach()}
+						if y.Recorded() {
+							y.Square().Sum().Add(end.H.Sum()).Backward()
+							for _, p := range append(slices.Collect(tensors(Params(l))), x) {
+								out = append(out, p.Grad().Clone())
+								p.DropGrad()
+							}
+						}
+						for i, v := range out {
+							out[i] = v.Keep()
+						}
+						return nil
+					})
+					return out, err
+				}
+				for way, e := range map[string]*tensor.Env{"with gradients": root, "without": root.NoGrad()} {
+					name := fmt.Sprintf("weights in %s, states in %s, %+v, %s", weights, states, c, way)
+					want, err := run(e, tensor.From(root, []int64{5, 5}, 2))
+					got, err2 := run(e, nil)
+					if (err == nil) != (err2 == nil) {
+						t.Errorf("%s: with lengths %v, without %v", name, err, err2)
+						continue
+					}
+					cases++
+					for i := range want {
+						if got[i].DType() != want[i].DType() || !slices.Equal(got[i].Floats(), want[i].Floats()) {
+							t.Errorf("%s: value %d is %v, with lengths %v", name, i, got[i], want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+	if cases < 20 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func tensors(params iter.Seq2[string, *tensor.Tensor]) iter.Seq[*tensor.Tensor] {
+	return func(yield func(*tensor.Tensor) bool) {
+		params(func(_ string, p *tensor.Tensor) bool { return yield(p) })
+	}
+}
+
+// TestLSTMRecorded: a layer is recorded as a program, which follows its operand.
+func TestLSTMRecorded(t *testing.T) {
+	env := freshEnv(t).NoGrad()
+	l := NewLSTM(env, 3, 4, RecurrentConfig{Layers: 2, Bidirectional: true})
+	x := env.Randn(5, 2, 3)
+	p, y := tensor.Record(x, l.Forward)
+	next := env.Randn(5, 2, 3)
+	p.Run(next)
+	if want := l.Forward(next); !slices.Equal(y.Floats(), want.Floats()) {
+		t.Errorf("the program gives %v, want %v", y, want)
 	}
 }
 

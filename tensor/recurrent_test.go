@@ -1,9 +1,12 @@
 package tensor_test
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -19,7 +22,7 @@ func TestLSTMTo(t *testing.T) {
 		room *tensor.Tensor
 		run  func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor
 	}{
-		"a step": {[]*tensor.Tensor{normal(4), normal(4), normal(1)}, 2, tensor.LSTMStateRoom(normal(1), 2), func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor {
+		"a step": {[]*tensor.Tensor{normal(4), normal(4), normal(1)}, 2, tensor.LSTMStateRoom(normal(1), dtype.F32, 2), func(in []*tensor.Tensor, to *tensor.Tensor) []*tensor.Tensor {
 			h, c, gates := tensor.LSTMStep(in[0], in[1], in[2], to)
 			return []*tensor.Tensor{h, c, gates}
 		}},
@@ -46,6 +49,23 @@ func TestLSTMTo(t *testing.T) {
 			if !slices.Equal(to.Floats(), want[0].Floats()) {
 				t.Errorf("%s to %s: there is %v", name, where, to)
 			}
+		}
+	}
+}
+
+// TestLSTMToIsLookedAt: where anomalies are looked for, a result that is written where it is told is no exception.
+func TestLSTMToIsLookedAt(t *testing.T) {
+	env := fresh(t, testutil.Device())
+	defer env.DetectAnomaly(nil)()
+	x, zero := env.Full(-1e4, 3, 20), env.Zeros(3, 20)
+	room := tensor.LSTMStateRoom(env.Ones(3, 5), dtype.F32, 1).Select(0, 0)
+	for name, to := range map[string]*tensor.Tensor{"made": nil, "written": room} {
+		_, err := env.Try(func(e *tensor.Env) *tensor.Tensor {
+			tensor.LSTMStep(x, zero, e.Full(math.Inf(1), 3, 5), to) // 0·∞
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "lstm_step") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

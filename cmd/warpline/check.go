@@ -37,7 +37,7 @@ func newCheck() *cobra.Command {
 			if f := cmd.Flags().Lookup("ops"); f.Changed && len(k.config.Ops) == 0 {
 				return advice.Failf("leave --ops out to check all; warpline check --list has their names", "--ops names no operation")
 			}
-			if part != "" {
+			if cmd.Flags().Changed("part") {
 				var err error
 				if k.config.Part, err = check.ParsePart(part); err != nil {
 					return err

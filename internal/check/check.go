@@ -43,14 +43,17 @@ type Config struct {
 // value is all.
 type Part struct{ I, Of int }
 
+// mostParts leaves each a case of most operations.
+const mostParts = 100
+
 // ParsePart reads "1/3".
 func ParsePart(s string) (Part, error) {
 	var p Part
 	first, last, _ := strings.Cut(s, "/")
 	i, err := strconv.Atoi(first)
 	n, err2 := strconv.Atoi(last)
-	if p = (Part{i, n}); err != nil || err2 != nil || i < 1 || i > n {
-		return Part{}, advice.Failf("give --part I/N: 1/3, 2/3 and 3/3 are all cases", "--part %q is no share", s)
+	if p = (Part{i, n}); err != nil || err2 != nil || i < 1 || i > n || n > mostParts {
+		return Part{}, advice.Failf("give --part I/N with I from 1 to N: 1/3, 2/3 and 3/3 are all cases", "--part %q is no share", s)
 	}
 	return p, nil
 }
@@ -63,9 +66,9 @@ func (p Part) String() string {
 	return fmt.Sprintf("%d/%d", p.I, p.Of)
 }
 
-// takes reports whether the case with that name is in it.
-func (p Part) takes(name string) bool {
-	return p.Of < 2 || crc32.ChecksumIEEE([]byte(name))%uint32(p.Of) == uint32(p.I-1)
+// takes reports whether the case with that name is in it, of a run with a seed: which of the shares it is in differs by seed.
+func (p Part) takes(seed uint64, name string) bool {
+	return p.Of < 2 || crc32.ChecksumIEEE(fmt.Appendf(nil, "%d %s", seed, name))%uint32(p.Of) == uint32(p.I-1)
 }
 
 // Row is the outcome of one part: a promise, an operation, a gradient rule.
@@ -94,7 +97,7 @@ type Report struct {
 	Clock   int64   `json:"clock,omitempty"` // Hz
 	Wider   string  `json:"wider,omitempty"` // what is computed in a wider type than asked for
 	Seed    uint64  `json:"seed"`
-	Share   string  `json:"part,omitempty"` // of the cases: "1/3"
+	Share   string  `json:"share,omitempty"` // of the cases: "1/3"
 	Rows    []Row   `json:"-"`
 	Cases   int     `json:"cases"`
 	Failed  int     `json:"failed"`

@@ -218,7 +218,7 @@ func TestPart(t *testing.T) {
 					t.Errorf("%s: %d of %d cases of %s", share, r.Cases, all.Rows[j].Cases, r.Name)
 				}
 			}
-			if v := rep.verdict(); !strings.Contains(v, "of part "+share) {
+			if v := rep.verdict(); !strings.Contains(v, "(seed 7 --part "+share+")") {
 				t.Errorf("%s: %s", share, v)
 			}
 		}
@@ -228,7 +228,7 @@ func TestPart(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"0/3", "4/3", "1", "/", "1/", "1/0", "-1/2", "1/3/5", "a/b", ""} {
+	for _, bad := range []string{"0/3", "4/3", "1", "/", "1/", "1/0", "-1/2", "1/3/5", "a/b", "1/101", "1/4294967296", "2/4294967297", ""} {
 		if p, err := ParsePart(bad); err == nil || p != (Part{}) {
 			t.Errorf("%q is part %v, error %v", bad, p, err)
 		}

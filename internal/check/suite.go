@@ -37,6 +37,9 @@ func (s *suite) telling(progress func(done, all int, name string)) func(done, al
 	}
 }
 
+// takes reports whether the case with that name is in the share that is asked for.
+func (s *suite) takes(name string) bool { return s.share.takes(s.options.Seed, name) }
+
 func (s *suite) close() error { return s.runner.Close() }
 
 // parts is a part per op code and one per gradient rule.
@@ -55,7 +58,7 @@ func (s *suite) parts() (parts []part) {
 }
 
 func (s *suite) cases(ctx context.Context, row *Row, o conform.Options) error {
-	o.Takes = s.share.takes
+	o.Takes = s.takes
 	for c := range conform.Cases(o) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -86,7 +89,7 @@ func (s *suite) gradients(ctx context.Context, row *Row, o conform.Options) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !s.share.takes(g.Name) {
+		if !s.takes(g.Name) {
 			continue
 		}
 		s.tell(fmt.Sprintf(", gradient case %d", row.Cases+1))

@@ -99,16 +99,13 @@ func (rep *Report) verdict() string {
 		if slices.ContainsFunc(rep.Rows, func(r Row) bool { return r.Name == rep.Broken && strings.HasPrefix(r.Part, "device") }) {
 			further = "--ops NAME" // without the device's promises
 		}
-		return fmt.Sprintf("%d of %d cases failed in %s, and the device is out of use since %s: the rest was not run; go on with %s (seed %d)", rep.Failed, rep.Cases, took, rep.Broken, further, rep.Seed)
+		return fmt.Sprintf("%d of %d cases failed in %s, and the device is out of use since %s: the rest was not run; go on with %s%s (seed %d)", rep.Failed, rep.Cases, took, rep.Broken, further, rep.again(), rep.Seed)
 	case rep.Failed > 0:
 		return fmt.Sprintf("%d of %d cases failed in %s; repeat with --seed %d%s", rep.Failed, rep.Cases, took, rep.Seed, rep.again())
 	case rep.Cut:
-		return fmt.Sprintf("interrupted: the %d cases until then passed in %s (seed %d)", rep.Cases, took, rep.Seed)
+		return fmt.Sprintf("interrupted: the %d cases until then passed in %s (seed %d%s)", rep.Cases, took, rep.Seed, rep.again())
 	}
-	if rep.Share != "" {
-		return fmt.Sprintf("all %d cases of part %s passed in %s (seed %d)", rep.Cases, rep.Share, took, rep.Seed)
-	}
-	return fmt.Sprintf("all %d cases passed in %s (seed %d)", rep.Cases, took, rep.Seed)
+	return fmt.Sprintf("all %d cases passed in %s (seed %d%s)", rep.Cases, took, rep.Seed, rep.again())
 }
 
 func count(n int) string {
