@@ -220,18 +220,24 @@ func TestUnwrittenRowsAreZero(t *testing.T) {
 		}
 		return nil
 	}}
-	for _, c := range []data.Config{{Size: 3, Steps: 21, Shuffle: true}, {Size: 5, Steps: 14, Shuffle: true, Workers: 2}, {Size: 7, Steps: 7}} {
-		sum := int64(0)
-		for b, err := range data.Batches(env, src, c) {
-			if err != nil {
-				t.Fatal(err)
+	copied := data.MapTo(src, src.Fields(), func(from, to data.Row) error {
+		to.Copy(1, from)
+		return nil
+	})
+	for name, src := range map[string]data.Source[data.Pair]{"a source": src, "a copy in rows of its own": copied, "a cache": data.Cache[data.Pair](src)} {
+		for _, c := range []data.Config{{Size: 3, Steps: 21, Shuffle: true}, {Size: 5, Steps: 14, Shuffle: true, Workers: 2}, {Size: 7, Steps: 7}} {
+			sum := int64(0)
+			for b, err := range data.Batches(env, src, c) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range tensor.Data[int64](b.Y) {
+					sum += v
+				}
 			}
-			for _, v := range tensor.Data[int64](b.Y) {
-				sum += v
+			if want := int64(7 * (1 + 2 + 4 + 5)); sum != want {
+				t.Errorf("%s, %+v: the labels of 7 epochs add up to %d, want %d", name, c, sum, want)
 			}
-		}
-		if want := int64(7 * (1 + 2 + 4 + 5)); sum != want {
-			t.Errorf("%+v: the labels of 7 epochs add up to %d, want %d", c, sum, want)
 		}
 	}
 }

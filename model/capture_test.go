@@ -67,6 +67,21 @@ var captured = []capturedProgram{
 		return t
 	}},
 	{"GPT with dropout, clipping, schedule and loss scaler", false, func(env *tensor.Env) *trained { return gpt(env, dtype.F16, false) }},
+	{"LSTM of two layers and both directions", false, func(env *tensor.Env) *trained {
+		var m struct {
+			LSTM *nn.LSTM
+			Head *nn.Linear
+		}
+		m.LSTM, m.Head = nn.NewLSTM(env, 4, 5, nn.RecurrentConfig{Layers: 2, Bidirectional: true, BatchFirst: true}), nn.NewLinear(env, 10, 3)
+		t := &trained{env: env, model: &m, opt: optim.NewAdamW(nn.Params(&m), optim.AdamWConfig{LR: 1e-2}), batch: pictures(1, 4, 3)}
+		t.step = func(b *data.Pair) *tensor.Tensor {
+			loss := nn.CrossEntropy(m.Head.Forward(m.LSTM.Forward(b.X.Squeeze(1)).Mean(1)), b.Y)
+			loss.Backward()
+			t.opt.Step()
+			return loss
+		}
+		return t
+	}},
 	{"GPT in bfloat16, recomputing", true, func(env *tensor.Env) *trained { return gpt(env, dtype.BF16, true) }},
 }
 

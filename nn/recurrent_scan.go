@@ -130,8 +130,8 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 // results are those of the operation.
 func (s *scan) results(t *trace) []*tensor.Tensor {
 	out := []*tensor.Tensor{nil, t.H[len(t.H)-1]}
-	if steps := len(t.Y); t.States != nil {
-		out[0] = s.states(t.States, steps, 1)
+	if t.States != nil {
+		out[0] = s.after(t.States, len(t.Y))
 	} else {
 		out[0] = tensor.Stack(0, s.inTime(t.Y)...)
 	}
@@ -141,24 +141,29 @@ func (s *scan) results(t *trace) []*tensor.Tensor {
 	return out
 }
 
-// states are those of so many steps in the order of time: before each, or from the first on after each.
-func (s *scan) states(all *tensor.Tensor, steps, first int) *tensor.Tensor {
-	if all.Dim(0) == steps {
-		return all
-	}
+// after are the states after each of so many steps, in the order of time, of all that there are.
+func (s *scan) after(all *tensor.Tensor, steps int) *tensor.Tensor {
 	if s.reverse {
-		first = 1 - first
+		return all.Slice(0, 0, steps)
 	}
-	return all.Slice(0, first, first+steps)
+	return all.Slice(0, all.Dim(0)-steps, all.Dim(0))
 }
 
-// room is where a unit writes its states of a dtype one behind the other, which then are the results, and which begin with h if they
+// before are those before each, where the one before the first is among all.
+func (s *scan) before(all *tensor.Tensor, steps int) *tensor.Tensor {
+	if s.reverse {
+		return all.Slice(0, 1, 1+steps)
+	}
+	return all.Slice(0, 0, steps)
+}
+
+// room is where a unit that takes it writes its states of a dtype one behind the other, which then are the results, and which begin with h if they
 // are kept; or nil.
 func (s *scan) room(e *tensor.Env, h *tensor.Tensor, dt dtype.DType, steps int, keep bool) *tensor.Tensor {
-	if !s.unit.takes() || s.mask != nil || s.whr != nil || e.Recording() {
+	switch {
+	case s.mask != nil || s.whr != nil || e.Recording():
 		return nil
-	}
-	if !keep {
+	case !keep:
 		return tensor.LSTMStateRoom(h.In(e), dt, steps)
 	}
 	room := tensor.LSTMStateRoom(h.In(e), dt, steps+1)
@@ -208,7 +213,7 @@ func (s *scan) forward(in operands, keep bool) *trace {
 				if inner != nil {
 					hp = hp.AddInPlace(inner)
 				}
-				if k == 0 && last.C != nil {
+				if k == 0 && s.unit.takes() {
 					t.States = s.room(e, in.h, dtype.Promote(dtype.Promote(xp.DType(), hp.DType()), last.C.DType()), steps, keep)
 				}
 				var to *tensor.Tensor
@@ -223,7 +228,8 @@ func (s *scan) forward(in operands, keep bool) *trace {
 				return r
 			})
 			t.states(&last, keep)
-			if t.Y = append(t.Y, last.Y); keep {
+			t.Y = append(t.Y, last.Y)
+			if keep {
 				t.Kept, t.Raw = append(t.Kept, last.Kept), some(t.Raw, last.Raw)
 			}
 		}
@@ -374,12 +380,13 @@ func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, 
 	steps := len(hs)
 	rows := func(list []*tensor.Tensor) *tensor.Tensor { return tensor.Cat(0, list...) }
 	product := func(g, v *tensor.Tensor) *tensor.Tensor { return g.Transpose(0, 1).MatMul(v) }
-	dhp, before := dx, t.States
-	if before == nil {
-		before = rows(s.inTime(t.H[:steps]))
+	var before *tensor.Tensor
+	if t.States != nil {
+		before = s.before(t.States, steps).Reshape(-1, s.width)
 	} else {
-		before = s.states(before, steps, 0).Reshape(-1, s.width)
+		before = rows(s.inTime(t.H[:steps]))
 	}
+	dhp := dx
 	if s.unit.apart() {
 		dhp = rows(s.inTime(hs))
 	}

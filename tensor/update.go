@@ -202,16 +202,20 @@ func (e *Env) step(code ir.Code, attr ir.Attr, params ir.Params, from cells, in,
 		}
 	}
 	op := ir.New(code, attr, types...)
-	pl := e.dev.plan(&op, in)
+	e.runInto(e.dev.plan(&op, in), &params, &from, in, out)
+}
+
+// runInto runs a plan into values that exist. from is nil of what a [Program] may record, which has a kernel.
+func (e *Env) runInto(pl *opPlan, params *ir.Params, from *cells, in, out []*Tensor) {
 	for i, t := range out {
 		if t.typ != pl.out[i] {
-			raise(code.String(), "give what is written the result's shape and dtype", "%s where the result is %s", t.typ, pl.out[i])
+			raise(pl.op.Code.String(), "give what is written the result's shape and dtype", "%s where the result is %s", t.typ, pl.out[i])
 		}
 	}
 	if pl.kernel != nil {
-		e.launch(pl, &params, &from, in, out, e.originOf(in))
+		e.launch(pl, params, from, in, out, e.originOf(in))
 	} else {
-		e.stepLowered(pl, params, &from, in, out)
+		e.stepLowered(pl, *params, from, in, out)
 	}
 	for _, t := range out {
 		t.st.Written()

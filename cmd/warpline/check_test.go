@@ -33,6 +33,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	has(t, lines[4], "final", "device", "model", "memory", "seed", "cases", "failed", "seconds")
+	_, stdout, _ = command(t.Context(), "check", "--device", "cpu", "--ops", "add", "--short", "--part", "2/3", "--json")
+	if lines := decode(t, stdout); len(lines) != 3 || lines[2]["share"] != "2/3" || lines[0]["part"] != "op" {
+		t.Error(stdout)
+	}
 	if _, stdout, _ := command(t.Context(), "check", "--list"); !strings.HasPrefix(stdout, check.Ops()[0]+"\n") || strings.Count(stdout, "\n") != len(check.Ops()) {
 		t.Error(stdout)
 	}
@@ -136,15 +140,18 @@ func TestCheckRefuses(t *testing.T) {
 	newRoom(t)
 	t.Setenv("WARPLINE_SIM", "check=all")
 	for args, want := range map[string]string{
-		"--device null:h100-80 --ops add":   "null:h100-80 computes nothing",
-		"--device cpu --ops=":               "--ops names no operation",
-		"--device cpu --ops add --skip add": "--skip leaves none",
-		"--device cpu --ops matmull":        "hint: did you mean matmul? ",
-		"--device cpu --record foo.json":    "--record=foo.json\n",
-		"--device cpu foo.json":             `"foo.json" is one argument too many`,
-		"cpu":                               "did you mean --device cpu? ",
-		"short":                             "did you mean --short? ",
-		"--device sim:8 --ops add":          "sim:a100-80x16:8",
+		"--device null:h100-80 --ops add":                           "null:h100-80 computes nothing",
+		"--device cpu --ops=":                                       "--ops names no operation",
+		"--device cpu --ops add --skip add":                         "--skip leaves none",
+		"--device cpu --ops add --part 4/3":                         "hint: give --part I/N with I from 1 to N",
+		"--device cpu --ops add --part=":                            `--part "" is no share`,
+		"--device cpu --ops reshape --short --seed 1 --part 99/100": "part 99/100 has no case",
+		"--device cpu --ops matmull":                                "hint: did you mean matmul? ",
+		"--device cpu --record foo.json":                            "--record=foo.json\n",
+		"--device cpu foo.json":                                     `"foo.json" is one argument too many`,
+		"cpu":                                                       "did you mean --device cpu? ",
+		"short":                                                     "did you mean --short? ",
+		"--device sim:8 --ops add":                                  "sim:a100-80x16:8",
 		// A machine of its own: what is opened with checks keeps them in the tests that follow.
 		"--device sim:a100-80x2:0 --ops add --record": "unset WARPLINE_SIM",
 	} {

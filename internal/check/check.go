@@ -144,6 +144,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if rep.stuck {
 		return rep, nil // the suite's queue is in use
 	}
+	if rep.Cases == 0 && c.Part != (Part{}) && !rep.Cut {
+		return nil, errors.Join(advice.Failf("ask for a larger share, or for more operations", "part %s has no case of what is to be checked", c.Part), s.close())
+	}
 	if err := watch(ctx, patienceWith(name), s.close); err != nil && rep.Broken == "" { // a broken device refuses everything
 		rep.keep(Row{Part: "device", Name: "close", Cases: 1}, err)
 	}

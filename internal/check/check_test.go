@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/conform"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -188,6 +189,30 @@ func TestUnknown(t *testing.T) {
 	}
 	if names := Ops(); len(names) < 50 || names[0] == "" {
 		t.Error(names)
+	}
+}
+
+// TestPartsOfEveryOperation walks the names of all cases: each is in one share, and the cases are made with their operands.
+func TestPartsOfEveryOperation(t *testing.T) {
+	shares := []Part{{1, 3}, {2, 3}, {3, 3}}
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		all := map[string]int{}
+		for c := range conform.Cases(conform.Options{Seed: 1, Short: true, Codes: []ir.Code{code}}) {
+			all[c.Name]++
+		}
+		for _, p := range shares {
+			takes := func(name string) bool { return p.takes(1, name) }
+			for c := range conform.Cases(conform.Options{Seed: 1, Short: true, Codes: []ir.Code{code}, Takes: takes}) {
+				if all[c.Name]--; c.Op.NumIn() != len(c.In) {
+					t.Errorf("%s, part %s: %d operands", c.Name, p, len(c.In))
+				}
+			}
+		}
+		for name, n := range all {
+			if n != 0 {
+				t.Errorf("%s: %d cases are in none of %v", name, n, shares)
+			}
+		}
 	}
 }
 
