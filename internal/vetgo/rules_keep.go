@@ -339,7 +339,7 @@ func (c *checker) afterTurn() {
 			return
 		}
 		t := c.value(s.values[0]).turn
-		if t == nil || !within(s.stmt, t.node) || !c.isBefore(o, t.node) || c.reassigned(o, s, t) {
+		if t == nil || !within(s.stmt, t.node) || !c.isBefore(o, t.node) || c.reassigned(o, s, t) || c.keptEach(o, s, t) {
 			return
 		}
 		for _, u := range c.uses[o] {
@@ -352,6 +352,9 @@ func (c *checker) afterTurn() {
 				fix:  fmt.Sprintf("take it out in line %d: %s.Keep(), before Backward; or its numbers: Item, Floats", c.line(s.stmt.Pos()), c.text(v)),
 				gain: "the program goes on: reading a released value is an error", unless: "the loop being left before it is assigned",
 				also: related(s.stmt, "made in the "+t.called()),
+			}
+			if _, many := c.info.TypeOf(v).Underlying().(*types.Slice); many {
+				out.fix = fmt.Sprintf("take out each tensor of line %d by its Keep(), before Backward; or its numbers: Item, Floats", c.line(s.stmt.Pos()))
 			}
 			if isTensor(c.info.TypeOf(v)) && len(s.stmt.Lhs) == len(s.stmt.Rhs) {
 				out.edits = insert(v.End(), ".Keep()")
@@ -366,6 +369,26 @@ func (c *checker) afterTurn() {
 func (c *checker) reassigned(o types.Object, s store, t *turn) bool {
 	for _, d := range c.defs[o] {
 		if d.at.Pos() > s.stmt.End() && within(d.at, t.node) && c.unconditional(d.at, t.node) {
+			return true
+		}
+	}
+	return false
+}
+
+// keptEach tells whether a loop over a slice, later in the same turn, puts what Keep gives of each element in its place.
+func (c *checker) keptEach(o types.Object, s store, t *turn) bool {
+	for _, m := range c.calls {
+		a, ok := c.parents[m.expr].(*ast.AssignStmt)
+		if !ok || !m.is("tensor.Tensor.Keep") || a.Pos() < s.stmt.End() || len(a.Lhs) != 1 {
+			continue
+		}
+		to, ok := a.Lhs[0].(*ast.IndexExpr)
+		if !ok || c.object(ast.Unparen(to.X)) != o {
+			continue
+		}
+		block, _ := c.parents[a].(*ast.BlockStmt)
+		over, ok := c.parents[block].(*ast.RangeStmt)
+		if ok && c.object(ast.Unparen(over.X)) == o && within(over, t.node) && c.unconditional(over, t.node) {
 			return true
 		}
 	}

@@ -272,6 +272,24 @@ func inBlock(env *tensor.Env) float64 {
 	return inner.Sum().Item()       // want: V27
 }
 
+func several(env *tensor.Env) float64 {
+	var all, kept, some []*tensor.Tensor
+	env.Do(func(env *tensor.Env) *tensor.Tensor {
+		x := env.Ones(4)
+		all = []*tensor.Tensor{x, x.Scale(2)}
+		kept = []*tensor.Tensor{x, x.Scale(2)}
+		for i, v := range kept {
+			kept[i] = v.Keep()
+		}
+		some = []*tensor.Tensor{x, x.Scale(2)}
+		some[0] = x.Keep()
+		return x
+	})
+	fmt.Println(kept[1].Mean()) // near: V27
+	fmt.Println(some[1].Mean()) // want: V27
+	return all[1].Sum().Item()  // want: V27
+}
+
 func again(env *tensor.Env, set data.Source[data.Pair]) {
 	var x *tensor.Tensor
 	for b, err := range data.Batches(env, set, data.Config{Size: 8}) {
