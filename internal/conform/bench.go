@@ -211,9 +211,14 @@ func (b *bench) draw(image []byte, c *Case, l *layout) {
 	}
 }
 
+// set fills b by copies of what is filled, each twice as long as the one before: images are large.
 func set(b []byte, v byte) {
-	for i := range b {
-		b[i] = v
+	if len(b) == 0 {
+		return
+	}
+	b[0] = v
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 

@@ -1,6 +1,8 @@
 package ref
 
 import (
+	"encoding/binary"
+
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -8,59 +10,83 @@ import (
 // Encode writes the elements of a into the bytes that a view of type t spans, little-endian, rounding once. Bytes
 // between the elements stay.
 func Encode(dst []byte, t *ir.Type, a Array) {
-	size, i := t.DType.Size(), 0
-	each(t.Shape(), func(at []int) {
-		put(dst[offset(t, at)*size:], t.DType, &a, i)
+	size, i, whole := t.DType.Size(), 0, integral(t.DType)
+	offsets(t, func(at int) {
+		var bits uint64
+		if whole {
+			bits = uint64(a.int(i))
+		} else {
+			bits = t.DType.Encode(a.Data[i])
+		}
+		putBits(dst[at*size:][:size], bits)
 		i++
 	})
 }
 
 // Decode reads the elements of a view of type t, widened exactly.
 func Decode(src []byte, t *ir.Type) Array {
-	size := t.DType.Size()
-	a := Array{Type: t, Data: make([]float64, 0, t.Size())}
+	size, i := t.DType.Size(), 0
+	a := Array{Type: t, Data: make([]float64, t.Size())}
 	if integral(t.DType) {
-		a.Int = make([]int64, 0, t.Size())
+		a.Int = make([]int64, t.Size())
 	}
-	each(t.Shape(), func(at []int) {
-		b := src[offset(t, at)*size:]
+	offsets(t, func(at int) {
+		b := src[at*size:][:size]
 		if a.Int != nil {
-			v := integer(b, t.DType)
-			a.Int, a.Data = append(a.Int, v), append(a.Data, float64(v))
+			a.Int[i] = integer(b, t.DType)
+			a.Data[i] = float64(a.Int[i])
 		} else {
-			a.Data = append(a.Data, number(b, t.DType))
+			a.Data[i] = t.DType.Decode(bits(b))
 		}
+		i++
 	})
 	return a
 }
 
-// offset is where an element lies, in elements from the first.
-func offset(t *ir.Type, at []int) int {
-	n := 0
-	for i, s := range t.Strides() {
-		n += s * at[i]
+// offsets calls f with where each element lies, in elements from the first, in row-major order.
+func offsets(t *ir.Type, f func(at int)) {
+	if t.IsDense() {
+		for i := range t.Size() {
+			f(i)
+		}
+		return
 	}
-	return n
+	strides := t.Strides()
+	each(t.Shape(), func(at []int) {
+		n := 0
+		for i, s := range strides {
+			n += s * at[i]
+		}
+		f(n)
+	})
 }
 
-func put(b []byte, dt dtype.DType, a *Array, i int) {
-	bits := uint64(0)
-	if integral(dt) {
-		bits = uint64(a.int(i))
-	} else {
-		bits = dt.Encode(a.Data[i])
-	}
-	for k := range dt.Size() {
-		b[k] = byte(bits >> (8 * k))
+// putBits writes an element's bits.
+func putBits(b []byte, bits uint64) {
+	switch len(b) {
+	case 1:
+		b[0] = byte(bits)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(bits))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(bits))
+	default:
+		binary.LittleEndian.PutUint64(b, bits)
 	}
 }
 
 // bits are those of an element.
-func bits(b []byte, dt dtype.DType) (v uint64) {
-	for k := range dt.Size() {
-		v |= uint64(b[k]) << (8 * k)
+func bits(b []byte) uint64 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	default:
+		return binary.LittleEndian.Uint64(b)
 	}
-	return v
 }
 
 // integer is an element as an integer; a bool as its byte, so that one that is neither 0 nor 1 shows.
@@ -68,7 +94,5 @@ func integer(b []byte, dt dtype.DType) int64 {
 	if dt == dtype.Bool {
 		return int64(b[0])
 	}
-	return wrap(dt, int64(bits(b, dt)))
+	return wrap(dt, int64(bits(b)))
 }
-
-func number(b []byte, dt dtype.DType) float64 { return dt.Decode(bits(b, dt)) }
