@@ -1,5 +1,6 @@
 // Addanop follows docs/add-an-op.md literally: in a copy of the repository it makes the edits of the page, in order, and runs
-// its commands. What the page says is what is tested.
+// its commands. What the page says is what is tested. With -together it makes all edits before it runs a command, so that what
+// stands on the ops, which is nearly all, is compiled once.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,14 +19,15 @@ const page = "docs/add-an-op.md"
 
 func main() {
 	keep := flag.Bool("keep", false, "leave the copy of the repository, and print where it is")
+	together := flag.Bool("together", false, "make all edits before the first command")
 	flag.Parse()
-	if err := run(*keep); err != nil {
+	if err := run(*keep, *together); err != nil {
 		fmt.Fprintln(os.Stderr, "addanop:", err)
 		os.Exit(1)
 	}
 }
 
-func run(keep bool) (err error) {
+func run(keep, together bool) (err error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return fmt.Errorf("%w; run it from the root of the repository", err)
@@ -32,6 +35,9 @@ func run(keep bool) (err error) {
 	steps, err := parse(string(text))
 	if err != nil {
 		return err
+	}
+	if together {
+		slices.SortStableFunc(steps, func(a, b step) int { return min(len(a.command), 1) - min(len(b.command), 1) })
 	}
 	dir, err := os.MkdirTemp("", "addanop-")
 	if err != nil {
