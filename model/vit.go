@@ -36,10 +36,13 @@ type ViTLayer struct {
 // NewViT makes a model whose class token and positions begin small and at random.
 func NewViT(env *tensor.Env, c ImageConfig, v ViTConfig) *ViT {
 	tokens := c.Height/v.Patch*(c.Width/v.Patch) + 1
+	small := func(shape ...int) *tensor.Tensor {
+		return env.Tidy(func(env *tensor.Env) *tensor.Tensor { return nn.NewParam(env.Randn(shape...).Scale(0.02)) })
+	}
 	m := &ViT{
 		Patches:   nn.NewConv2d(env, c.Channels, v.Model, v.Patch, nn.ConvConfig{Stride: v.Patch}),
-		Class:     nn.NewParam(env.Randn(1, 1, v.Model).Scale(0.02)),
-		Positions: nn.NewParam(env.Randn(1, tokens, v.Model).Scale(0.02)),
+		Class:     small(1, 1, v.Model),
+		Positions: small(1, tokens, v.Model),
 		Norm:      nn.NewLayerNorm(env, v.Model),
 		Head:      nn.NewLinear(env, v.Model, c.Classes),
 	}

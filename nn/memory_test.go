@@ -1,9 +1,12 @@
 package nn_test
 
 import (
+	"go/ast"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -132,4 +135,136 @@ func TestConstructorsLeaveNothing(t *testing.T) {
 	if got := env.Device().Memory().Used; got != want {
 		t.Errorf("%d bytes are in use, parameters and buffers have %d", got, want)
 	}
+}
+
+// made are layers with state of their own, by the functions that make them.
+var made = map[string]func(env *tensor.Env) []any{
+	"PReLU":     func(env *tensor.Env) []any { return []any{nn.NewPReLU(env, 6)} },
+	"Attention": func(env *tensor.Env) []any { return []any{nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2})} },
+	"EMA":       func(env *tensor.Env) []any { return averaged(env, func(m *nn.Linear) any { return nn.NewEMA(m, 0.9) }) },
+	"SWA":       func(env *tensor.Env) []any { return averaged(env, func(m *nn.Linear) any { return nn.NewSWA(m) }) },
+	"Conv2d":    func(env *tensor.Env) []any { return []any{nn.NewConv2d(env, 3, 8, 3, nn.ConvConfig{})} },
+	"Conv1d":    func(env *tensor.Env) []any { return []any{nn.NewConv1d(env, 3, 8, 3, nn.ConvConfig{})} },
+	"ConvTranspose2d": func(env *tensor.Env) []any {
+		return []any{nn.NewConvTranspose2d(env, 3, 8, 3, nn.ConvTransposeConfig{})}
+	},
+	"ConvTranspose1d": func(env *tensor.Env) []any {
+		return []any{nn.NewConvTranspose1d(env, 3, 8, 3, nn.ConvTransposeConfig{})}
+	},
+	"Linear":       func(env *tensor.Env) []any { return []any{nn.NewLinear(env, 30, 20)} },
+	"LinearNoBias": func(env *tensor.Env) []any { return []any{nn.NewLinearNoBias(env, 30, 20)} },
+	"Embedding":    func(env *tensor.Env) []any { return []any{nn.NewEmbedding(env, 30, 20)} },
+	"MultiheadAttention": func(env *tensor.Env) []any {
+		return []any{nn.NewMultiheadAttention(env, 8, nn.MultiheadConfig{Heads: 2})}
+	},
+	"LayerNorm": func(env *tensor.Env) []any { return []any{nn.NewLayerNorm(env, 9)} },
+	"RMSNorm":   func(env *tensor.Env) []any { return []any{nn.NewRMSNorm(env, 9)} },
+	"BatchNorm": func(env *tensor.Env) []any { return []any{nn.NewBatchNorm(env, 9)} },
+	"GroupNorm": func(env *tensor.Env) []any { return []any{nn.NewGroupNorm(env, 3, 9)} },
+	"InstanceNorm": func(env *tensor.Env) []any {
+		return []any{nn.NewInstanceNorm(env, 9, nn.InstanceNormConfig{Affine: true, Track: true})}
+	},
+	"LSTM": func(env *tensor.Env) []any {
+		return []any{nn.NewLSTM(env, 9, 7, nn.RecurrentConfig{Layers: 2, Proj: 5})}
+	},
+	"GRU": func(env *tensor.Env) []any {
+		return []any{nn.NewGRU(env, 9, 7, nn.RecurrentConfig{Bidirectional: true})}
+	},
+	"RNN":      func(env *tensor.Env) []any { return []any{nn.NewRNN(env, 9, 7, nn.RecurrentConfig{})} },
+	"LSTMCell": func(env *tensor.Env) []any { return []any{nn.NewLSTMCell(env, 9, 7, nn.CellConfig{})} },
+	"GRUCell":  func(env *tensor.Env) []any { return []any{nn.NewGRUCell(env, 9, 7, nn.CellConfig{})} },
+	"RNNCell":  func(env *tensor.Env) []any { return []any{nn.NewRNNCell(env, 9, 7, nn.CellConfig{})} },
+	"TransformerEncoderLayer": func(env *tensor.Env) []any {
+		return []any{nn.NewTransformerEncoderLayer(env, 8, nn.TransformerConfig{Heads: 2})}
+	},
+	"TransformerDecoderLayer": func(env *tensor.Env) []any {
+		return []any{nn.NewTransformerDecoderLayer(env, 8, nn.TransformerConfig{Heads: 2})}
+	},
+	"TransformerEncoder": func(env *tensor.Env) []any {
+		return []any{nn.NewTransformerEncoder(env, 2, 8, nn.TransformerConfig{Heads: 2})}
+	},
+	"TransformerDecoder": func(env *tensor.Env) []any {
+		return []any{nn.NewTransformerDecoder(env, 2, 8, nn.TransformerConfig{Heads: 2})}
+	},
+	"WeightNorm": func(env *tensor.Env) []any { return []any{nn.NewWeightNorm(nn.NewLinear(env, 9, 7), 0)} },
+	"LoRA": func(env *tensor.Env) []any {
+		m := nn.Sequential{nn.NewLinear(env, 9, 7)}
+		nn.AddLoRA(m, nn.LoRAConfig{Rank: 2})
+		return []any{m}
+	},
+}
+
+func averaged(env *tensor.Env, mean func(m *nn.Linear) any) []any {
+	m := nn.NewLinear(env, 4, 4)
+	return []any{m, mean(m)}
+}
+
+// TestMadeLayersHaveTheirStateAlone: what makes a layer, casts it or moves it leaves nothing but its state, without a collection.
+func TestMadeLayersHaveTheirStateAlone(t *testing.T) {
+	for _, name := range makers(t) {
+		if made[name] == nil {
+			t.Errorf("New%s takes an Env and is not made here", name)
+		}
+	}
+	for name, f := range made {
+		env, err := tensor.Fresh("cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := tensor.Fresh("null:h100-80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := f(env)
+		alone := func(does string) {
+			t.Helper()
+			var want int64
+			seen := map[*tensor.Tensor]bool{}
+			for _, m := range all {
+				for _, v := range nn.State(m) {
+					if !seen[v] {
+						want += v.Bytes()
+					}
+					seen[v] = true
+				}
+			}
+			if got := env.Device().Memory().Used + other.Device().Memory().Used; got != want || len(seen) == 0 {
+				t.Errorf("%s, %s: %d bytes are held, and its %d tensors are %d", name, does, got, len(seen), want)
+			}
+		}
+		alone("made")
+		for _, m := range all {
+			nn.Cast(m, dtype.BF16)
+		}
+		alone("cast")
+		for _, m := range all {
+			nn.To(other, m)
+		}
+		alone("moved")
+	}
+}
+
+// makers are what the package exports that makes something in an Env, without New.
+func makers(t *testing.T) (names []string) {
+	for _, f := range testutil.Source(t, ".", false) {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil {
+				continue
+			}
+			name, makes := strings.CutPrefix(fn.Name.Name, "New")
+			if !makes || len(fn.Type.Params.List) == 0 || name == "KVCache" { // which has no state before its first use
+				continue
+			}
+			if p, ok := fn.Type.Params.List[0].Type.(*ast.StarExpr); ok {
+				if s, ok := p.X.(*ast.SelectorExpr); ok && s.Sel.Name == "Env" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	if len(names) < 25 {
+		t.Fatalf("found %v", names)
+	}
+	return names
 }

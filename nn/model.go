@@ -77,7 +77,10 @@ func Count(model any) int {
 func To(env *tensor.Env, model any) {
 	for _, e := range walk("nn.To", model).each(func(entry) bool { return true }) {
 		if e.t.Env().Device() != env.Device() {
-			e.t.Replace(e.t.To(env))
+			env.NoGrad().Tidy(func(env *tensor.Env) *tensor.Tensor {
+				e.t.Replace(e.t.To(env))
+				return nil
+			})
 		}
 	}
 }

@@ -35,7 +35,10 @@ func (p Params) narrow() bool { return p != "" && p != ParamsF32 }
 func (p Params) put(m nn.Module) {
 	for _, w := range nn.Params(m) {
 		if w.Rank() > 1 {
-			w.Replace(w.Detach().Cast(dtype.BF16))
+			w.Env().NoGrad().Tidy(func(env *tensor.Env) *tensor.Tensor {
+				w.Replace(w.In(env).Cast(dtype.BF16))
+				return nil
+			})
 		}
 	}
 }

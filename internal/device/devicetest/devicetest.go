@@ -43,7 +43,7 @@ func RunSlow(t *testing.T, open func() device.Device) {
 // it launches ops. Gradient rules and lowerings, which are such launches, are left to runs that ask for all cases.
 func RunShort(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, plan{short: true, slow: 4, rules: testutil.NewSpread(t, 1, 2).All()})
+	run(t, open, plan{short: true, slow: 8, rules: testutil.NewSpread(t, 1, 2).All()})
 }
 
 // RunCodes is Run without the large shapes for some of the op codes.
