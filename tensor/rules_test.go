@@ -500,10 +500,13 @@ func TestSmallValuesAreReclaimed(t *testing.T) {
 	runtime.GC()
 	var heap runtime.MemStats
 	runtime.ReadMemStats(&heap)
-	for range 40_000 {
-		env.Ones(256) // 1 KB in the root scope, dropped at once
+	for range 130_000 {
+		env.Ones(64) // 256 bytes in the root scope, dropped at once
 	}
 	bound := 16<<20 + 3*int64(heap.HeapAlloc)
+	if testutil.Device() != "cpu" {
+		bound *= 2 // blocks of 512 bytes there
+	}
 	if m := env.Device().Memory(); m.Peak > bound || m.Collections == 0 {
 		t.Errorf("peak %d bytes after %d collections, bound %d", m.Peak, m.Collections, bound)
 	}

@@ -101,7 +101,7 @@ func (w *walk) compute(e *ir.Expr, to column) column {
 	case e.Name == ir.NameP || e.Name == ir.NameQ:
 		return to.one(w.c.scalar(int(e.Name - ir.NameP)))
 	case e.Name != ir.NoName:
-		copy(to.v, w.c.In[e.Name-ir.NameX].Data[w.from:])
+		copy(to.v, w.c.In[e.Name-ir.NameX].Data[w.from:][:w.n])
 		clear(to.err)
 		return to
 	case e.Code == ir.Invalid:
@@ -209,7 +209,7 @@ type ruleWalk struct {
 // leaf is the column of an operand or of a number, from an element on.
 func (r *ruleWalk) leaf(e *ir.Expr, from int, to column) (column, bool) {
 	if i, ok := r.u.Operand(e); ok {
-		copy(to.v, r.group[i].Data[from:])
+		copy(to.v, r.group[i].Data[from:][:len(to.v)])
 		clear(to.err)
 		if i == 1 {
 			for j := range to.v {

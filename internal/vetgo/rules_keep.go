@@ -388,11 +388,24 @@ func (c *checker) keptEach(o types.Object, s store, t *turn) bool {
 		}
 		block, _ := c.parents[a].(*ast.BlockStmt)
 		over, ok := c.parents[block].(*ast.RangeStmt)
-		if ok && c.object(ast.Unparen(over.X)) == o && within(over, t.node) && c.unconditional(over, t.node) {
+		if ok && c.object(ast.Unparen(over.X)) == o && over.Key != nil && c.object(over.Key) == c.object(ast.Unparen(to.Index)) && !leaves(block) &&
+			within(over, t.node) && c.unconditional(over, t.node) && c.function(over) == c.function(s.stmt) {
 			return true
 		}
 	}
 	return false
+}
+
+// leaves tells whether something may end a turn of a loop's body, or the loop.
+func leaves(body *ast.BlockStmt) (found bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.BranchStmt, *ast.ReturnStmt:
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // redefined tells whether a variable has another value between a place and a use.

@@ -7,6 +7,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"os"
 	"slices"
 	"strings"
@@ -57,6 +58,7 @@ func check(target string) (found []string, err error) {
 		for _, e := range p.Errors {
 			found = append(found, e.Error())
 		}
+		found = append(found, bodyless(p)...)
 	}
 	if len(found) > 0 {
 		return found, nil
@@ -75,6 +77,29 @@ func check(target string) (found []string, err error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// bodyless are functions without a body in a package without assembly: a compiler refuses them, and whoever reads types does not.
+func bodyless(p *packages.Package) (found []string) {
+	if slices.ContainsFunc(p.OtherFiles, func(name string) bool { return strings.HasSuffix(name, ".s") }) {
+		return nil
+	}
+	for _, f := range p.Syntax {
+		linked := map[string]bool{}
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if words := strings.Fields(c.Text); len(words) > 2 && words[0] == "//go:linkname" {
+					linked[words[1]] = true
+				}
+			}
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body == nil && !linked[fn.Name.Name] {
+				found = append(found, fmt.Sprintf("%s: %s has no body, and the package no assembly", p.Fset.Position(fn.Pos()), fn.Name.Name))
+			}
+		}
+	}
+	return found
 }
 
 // withTests leaves out what is there once more: packages with their tests, and the programs that run tests.

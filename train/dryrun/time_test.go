@@ -164,7 +164,7 @@ func TestDryWhole(t *testing.T) {
 
 // TestDryTimeKnowsKernels walks what the command trains, in all ways and precisions: each kernel has been counted. One that has not is named.
 func TestDryTimeKnowsKernels(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 72)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 144)
 	for task, change := range map[string]map[string]any{
 		"mlp":      {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 24},
 		"digits":   {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 24},

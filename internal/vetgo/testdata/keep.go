@@ -285,9 +285,35 @@ func several(env *tensor.Env) float64 {
 		some[0] = x.Keep()
 		return x
 	})
-	fmt.Println(kept[1].Mean()) // near: V27
-	fmt.Println(some[1].Mean()) // want: V27
-	return all[1].Sum().Item()  // want: V27
+	var first, odd, never []*tensor.Tensor
+	env.Do(func(env *tensor.Env) *tensor.Tensor {
+		x := env.Ones(4)
+		first = []*tensor.Tensor{x, x.Scale(2)}
+		for range first {
+			first[0] = x.Keep()
+		}
+		odd = []*tensor.Tensor{x, x.Scale(2)}
+		for i, v := range odd {
+			if i%2 == 0 {
+				continue
+			}
+			odd[i] = v.Keep()
+		}
+		never = []*tensor.Tensor{x, x.Scale(2)}
+		keep := func() {
+			for i, v := range never {
+				never[i] = v.Keep()
+			}
+		}
+		_ = keep
+		return x
+	})
+	fmt.Println(kept[1].Mean())  // near: V27
+	fmt.Println(some[1].Mean())  // want: V27
+	fmt.Println(first[1].Mean()) // want: V27
+	fmt.Println(odd[0].Mean())   // want: V27
+	fmt.Println(never[1].Mean()) // want: V27
+	return all[1].Sum().Item()   // want: V27
 }
 
 func again(env *tensor.Env, set data.Source[data.Pair]) {
