@@ -49,10 +49,7 @@ func TestMadeModelsHaveTheirStateAlone(t *testing.T) {
 		}
 	}
 	for name, f := range made {
-		env, err := tensor.Fresh("cpu")
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := open(t)
 		want, seen := int64(0), map[*tensor.Tensor]bool{} // tied ones are there once
 		for _, v := range nn.State(f(env)) {
 			if !seen[v] {

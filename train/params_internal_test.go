@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
 // TestParamsLeaveNothing: parameters that became bfloat16 are all that is left of it, without a collection.
 func TestParamsLeaveNothing(t *testing.T) {
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,11 +109,11 @@ func (w *walk) compute(e *ir.Expr, to column) column {
 	case e.Code == ir.Where:
 		return w.where(e, to)
 	}
-	x, y := w.node(e.Args[0]), w.node(e.Args[len(e.Args)-1])
-	to = to.like(x, y)
+	first, last := w.node(e.Args[0]), w.node(e.Args[len(e.Args)-1])
+	to = to.like(first, last)
 	for i := range to.v {
-		x, dx := x.at(i)
-		y, dy := y.at(i)
+		x, dx := first.at(i)
+		y, dy := last.at(i)
 		v := ref.Word(e.Code, x, y)
 		var carried float64
 		if len(e.Args) == 2 {
@@ -140,11 +140,11 @@ func (c column) like(from ...column) column {
 // jumps there is none that can be computed.
 func (w *walk) where(e *ir.Expr, to column) column {
 	test := e.Args[0]
-	x, y, yes, no := w.node(test.Args[0]), w.node(test.Args[1]), w.node(e.Args[1]), w.node(e.Args[2])
-	to = to.like(x, y, yes, no)
+	left, right, yes, no := w.node(test.Args[0]), w.node(test.Args[1]), w.node(e.Args[1]), w.node(e.Args[2])
+	to = to.like(left, right, yes, no)
 	for i := range to.v {
-		x, _ := x.at(i)
-		y, _ := y.at(i)
+		x, _ := left.at(i)
+		y, _ := right.at(i)
 		if ref.Compare(test.Code, x, y) {
 			to.v[i], to.err[i] = yes.at(i)
 		} else {

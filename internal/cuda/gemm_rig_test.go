@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -98,7 +99,7 @@ func (q bareQueue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params)
 		}
 		params := append([]byte(nil), s.params...)
 		for _, p := range s.patches {
-			put(params[p.at:], 8, at(p.from.ref))
+			numbers.Put(params[p.at:], 8, at(p.from.ref))
 		}
 		if err := q.launch(s.fn.kernel, s.shape, params); err != nil {
 			return err

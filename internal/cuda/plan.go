@@ -11,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/numbers"
 )
 
 // plan is an op made ready: what a queue does for one launch of it, in order. It is data: a launch copies the parameter
@@ -276,7 +277,7 @@ func (s *step) pack(k *kernels.Kernel, params []param) error {
 		}
 		switch p.kind {
 		case fromBits:
-			put(s.params[at.Offset():], p.size, p.bits)
+			numbers.Put(s.params[at.Offset():], p.size, p.bits)
 		case fromBytes:
 			copy(s.params[at.Offset():], p.bytes)
 			for _, in := range p.refs {
@@ -287,18 +288,4 @@ func (s *step) pack(k *kernels.Kernel, params []param) error {
 		}
 	}
 	return nil
-}
-
-// put writes the low bytes of bits.
-func put(b []byte, size int, bits uint64) {
-	switch size {
-	case 1:
-		b[0] = byte(bits)
-	case 2:
-		binary.LittleEndian.PutUint16(b, uint16(bits))
-	case 4:
-		binary.LittleEndian.PutUint32(b, uint32(bits))
-	default:
-		binary.LittleEndian.PutUint64(b, bits)
-	}
 }

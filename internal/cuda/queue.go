@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/numbers"
 )
 
 // queue is a stream. Work on it starts in order and runs while the host goes on.
@@ -131,7 +132,7 @@ func (q *queue) runPlan() driver.Result {
 		q.params = append(q.params[:0], s.params...)
 		for j := range s.patches {
 			p := &s.patches[j]
-			put(q.params[p.at:], p.from.size, q.value(&p.from))
+			numbers.Put(q.params[p.at:], p.from.size, q.value(&p.from))
 		}
 		q.shape = s.shape
 		q.shape.Stream = q.stream

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -47,9 +47,9 @@ func FuzzRun(f *testing.F) {
 			if a, err := d.Alloc(4096, "buffer"); err == nil {
 				for i := range k.Offsets {
 					if k.Sizes[i] == 8 {
-						simt.Encode(params[k.Offsets[i]:], 8, a)
+						numbers.Put(params[k.Offsets[i]:], 8, a)
 					} else if k.Sizes[i] == 4 {
-						simt.Encode(params[k.Offsets[i]:], 4, seed%100)
+						numbers.Put(params[k.Offsets[i]:], 4, seed%100)
 					}
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim/arith"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
@@ -317,11 +318,11 @@ func putElement(mem []byte, at int, typ string, v int64) {
 		bit := at * t.Bits()
 		mem[bit/8] |= byte(v) & (1<<t.Bits() - 1) << (bit % 8)
 	case t == ptx.TF32:
-		simt.Encode(mem[4*at:], 4, uint64(math.Float32bits(float32(v))))
+		numbers.Put(mem[4*at:], 4, uint64(math.Float32bits(float32(v))))
 	case t.Kind() == ptx.KindFloat:
-		simt.Encode(mem[t.Size()*at:], t.Size(), arith.FormatOf(t).Round(float64(v), arith.RN))
+		numbers.Put(mem[t.Size()*at:], t.Size(), arith.FormatOf(t).Round(float64(v), arith.RN))
 	default:
-		simt.Encode(mem[t.Size()*at:], t.Size(), uint64(v))
+		numbers.Put(mem[t.Size()*at:], t.Size(), uint64(v))
 	}
 }
 

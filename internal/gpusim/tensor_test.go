@@ -243,17 +243,17 @@ func (c *boxCase) source(copies string) string {
 		fmt.Sprintf("GIVE: ld.shared.v4.b32 {%%v0,%%v1,%%v2,%%v3}, [%%s]; st.global.v4.b32 [%%g], {%%v0,%%v1,%%v2,%%v3}; add.u32 %%s, %%s, 1024; add.u64 %%g, %%g, 1024; add.u32 %%i, %%i, 1024; setp.lt.u32 %%z, %%i, %d; @%%z bra GIVE;\nret;\n}\n", boxShared)
 }
 
-func numbers(list []int) string {
+func joined(list []int) string {
 	return "{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), ", "), "[]") + "}"
 }
 
 // copy spells an instruction with the box.
-func (c *boxCase) coords() string { return "[%m, " + numbers(c.at[:c.m.Rank]) + "]" }
+func (c *boxCase) coords() string { return "[%m, " + joined(c.at[:c.m.Rank]) + "]" }
 
 func (c *boxCase) load() string {
 	mode, offsets := ".tile", ""
 	if c.m.Im2col {
-		mode, offsets = ".im2col", ", "+numbers(c.offsets[:c.m.Rank-2])
+		mode, offsets = ".im2col", ", "+joined(c.offsets[:c.m.Rank-2])
 	}
 	return fmt.Sprintf("@%%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%bar], %d;\n@%%first cp.async.bulk.tensor.%dd.shared::cluster.global%s.mbarrier::complete_tx::bytes [s+%d], %s, [%%bar]%s;\n",
 		c.m.BoxBytes(), c.m.Rank, mode, c.off, c.coords(), offsets) + waitFor("W", "%bar", 0)

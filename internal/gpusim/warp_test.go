@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/numbers"
 )
 
 // runWarp runs a body over one block with %x holding a random word of the lane and stores %d. It gives words and results.
@@ -193,11 +194,11 @@ func TestMMA(t *testing.T) {
 			for l := range 32 {
 				for i := range c.a * c.per {
 					r, k := c.ra(l, i)
-					simt.Encode(in[l*lane+i*c.width/8:], c.width/8, c.value(a[r][k]))
+					numbers.Put(in[l*lane+i*c.width/8:], c.width/8, c.value(a[r][k]))
 				}
 				for i := range c.b * c.per {
 					k, n := c.rb(l, i)
-					simt.Encode(in[l*lane+c.a*bytesOf+i*c.width/8:], c.width/8, c.value(b[k][n]))
+					numbers.Put(in[l*lane+c.a*bytesOf+i*c.width/8:], c.width/8, c.value(b[k][n]))
 				}
 			}
 			n := max(c.widthC, 32) / 8
@@ -227,7 +228,7 @@ func TestMMA(t *testing.T) {
 					for k := range c.k {
 						want += a[row][k] * b[k][col]
 					}
-					if v := c.result(simt.Decode(got[l*c.cd*n+i*c.widthC/8:], c.widthC/8)); v != float64(want) {
+					if v := c.result(numbers.Get(got[l*c.cd*n+i*c.widthC/8:], c.widthC/8)); v != float64(want) {
 						t.Fatalf("%s: (%d,%d) is %v, want %d", c.name, row, col, v, want)
 					}
 				}

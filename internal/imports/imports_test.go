@@ -33,6 +33,9 @@ const rules = `
 	  internal/oom, internal/presence, internal/pyenv, internal/simexec, internal/simrun, internal/snapshot,
 	  internal/torchcall, internal/torchcall/source, internal/vetpy, metric, model, nn, plan, prof, tensor, train;
 
+	NONE < internal/numbers;
+	internal/numbers < internal/cuda, internal/gpusim, internal/gpusim/compile, internal/gpusim/warp, internal/ref;
+
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;

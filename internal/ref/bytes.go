@@ -1,10 +1,9 @@
 package ref
 
 import (
-	"encoding/binary"
-
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/numbers"
 )
 
 // Encode writes the elements of a into the bytes that a view of type t spans, little-endian, rounding once. Bytes
@@ -18,7 +17,7 @@ func Encode(dst []byte, t *ir.Type, a Array) {
 		} else {
 			bits = t.DType.Encode(a.Data[i])
 		}
-		putBits(dst[at*size:][:size], bits)
+		numbers.Put(dst[at*size:], size, bits)
 		i++
 	})
 }
@@ -31,12 +30,12 @@ func Decode(src []byte, t *ir.Type) Array {
 		a.Int = make([]int64, t.Size())
 	}
 	offsets(t, func(at int) {
-		b := src[at*size:][:size]
+		b := src[at*size:]
 		if a.Int != nil {
 			a.Int[i] = integer(b, t.DType)
 			a.Data[i] = float64(a.Int[i])
 		} else {
-			a.Data[i] = t.DType.Decode(bits(b))
+			a.Data[i] = t.DType.Decode(numbers.Get(b, size))
 		}
 		i++
 	})
@@ -61,38 +60,10 @@ func offsets(t *ir.Type, f func(at int)) {
 	})
 }
 
-// putBits writes an element's bits.
-func putBits(b []byte, bits uint64) {
-	switch len(b) {
-	case 1:
-		b[0] = byte(bits)
-	case 2:
-		binary.LittleEndian.PutUint16(b, uint16(bits))
-	case 4:
-		binary.LittleEndian.PutUint32(b, uint32(bits))
-	default:
-		binary.LittleEndian.PutUint64(b, bits)
-	}
-}
-
-// bits are those of an element.
-func bits(b []byte) uint64 {
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(b))
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	default:
-		return binary.LittleEndian.Uint64(b)
-	}
-}
-
 // integer is an element as an integer; a bool as its byte, so that one that is neither 0 nor 1 shows.
 func integer(b []byte, dt dtype.DType) int64 {
 	if dt == dtype.Bool {
 		return int64(b[0])
 	}
-	return wrap(dt, int64(bits(b)))
+	return wrap(dt, int64(numbers.Get(b, dt.Size())))
 }

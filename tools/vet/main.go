@@ -61,7 +61,8 @@ func check(target string) (found []string, err error) {
 		found = append(found, bodyless(p)...)
 	}
 	if len(found) > 0 {
-		return found, nil
+		slices.Sort(found)
+		return slices.Compact(found), nil
 	}
 	graph, err := checker.Analyze(vet.Suite, withTests(roots), nil)
 	if err != nil {

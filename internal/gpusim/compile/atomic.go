@@ -9,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -96,12 +97,12 @@ func (x *atomics) run(w *warp.Warp) {
 		if p == nil {
 			return
 		}
-		old, f := simt.Decode(p, x.size), x.f
+		old, f := numbers.Get(p, x.size), x.f
 		if x.a.Space == ptx.Global || x.a.Space == ptx.Generic && memory.SpaceAt(w.Addr[i]) == ptx.Global {
 			f = x.global
 		}
-		simt.Encode(p, x.size, f(old, w.Get(x.b, i), w.Get(x.c, i), 0))
-		w.Atomic(x.a, i, old, simt.Decode(p, x.size) != old)
+		numbers.Put(p, x.size, f(old, w.Get(x.b, i), w.Get(x.c, i), 0))
+		w.Atomic(x.a, i, old, numbers.Get(p, x.size) != old)
 		if x.d.I >= 0 {
 			w.Set(x.d, i, old)
 		}

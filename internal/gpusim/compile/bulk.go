@@ -9,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/tensormap"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -204,7 +205,7 @@ func (e *emitter) reduction(t ptx.Type) func(to, from []byte) {
 	size := t.Size()
 	return func(to, from []byte) {
 		for i := 0; i+size <= len(to); i += size {
-			simt.Encode(to[i:], size, f(simt.Decode(to[i:], size), simt.Decode(from[i:], size)))
+			numbers.Put(to[i:], size, f(numbers.Get(to[i:], size), numbers.Get(from[i:], size)))
 		}
 	}
 }

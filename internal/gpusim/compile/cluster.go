@@ -5,6 +5,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -159,7 +160,7 @@ func matrixRow(v *simt.Vec32, row int, trans bool) (b [16]byte) {
 		if trans {
 			at, half = 4*i+row/2, row%2
 		}
-		simt.Encode(b[2*i:], 2, uint64(v[at]>>(16*half)&0xffff))
+		numbers.Put(b[2*i:], 2, uint64(v[at]>>(16*half)&0xffff))
 	}
 	return b
 }

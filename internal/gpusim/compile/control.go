@@ -6,6 +6,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -123,7 +124,7 @@ func (e *emitter) builtin() warp.Op {
 // argumentOf is a parameter of a call in the caller's local memory.
 func argumentOf(w *warp.Warp, p flow.Home, lane, size int) uint64 {
 	off := lane*w.Code.Local + int(p.Off)
-	return simt.Decode(w.Local[off:], size)
+	return numbers.Get(w.Local[off:], size)
 }
 
 // readText reads a string that ends in NUL at a generic address.
@@ -160,10 +161,10 @@ func printf(w *warp.Warp, s *check.Site, args []flow.Home, lane int) {
 		if p == nil {
 			return 0
 		}
-		return simt.Decode(p, size)
+		return numbers.Get(p, size)
 	}
 	out := printfBytes(format, printfSource{next, func(addr uint64) string { return readText(w, s, lane, addr) }})
 	w.CTA.Out = append(w.CTA.Out, out...)
 	off := lane*w.Code.Local + int(args[0].Off)
-	simt.Encode(w.Local[off:], 4, uint64(n))
+	numbers.Put(w.Local[off:], 4, uint64(n))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -440,9 +441,9 @@ func countMatrix(w *warp.Warp, a *check.Access, n int) {
 func matrixPair(rows [][]byte, l int, trans bool) uint64 {
 	g, q := l/4, l%4
 	if !trans {
-		return simt.Decode(rows[g][4*q:], 4)
+		return numbers.Get(rows[g][4*q:], 4)
 	}
-	return simt.Decode(rows[2*q][2*g:], 2) | simt.Decode(rows[2*q+1][2*g:], 2)<<16
+	return numbers.Get(rows[2*q][2*g:], 2) | numbers.Get(rows[2*q+1][2*g:], 2)<<16
 }
 
 // movmatrix transposes an 8×8 matrix of 16-bit elements across the warp.

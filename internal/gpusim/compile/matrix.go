@@ -7,6 +7,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -304,13 +305,13 @@ func (e *emitter) wmmaAccess(x *layout, across bool, mem, regs int) warp.Op {
 	if write {
 		return e.waitAll(func(w *warp.Warp) {
 			addr(w)
-			m.each(w, func(reg, lane, j int, p []byte) { simt.Encode(p, size, w.Get(r[reg], lane)>>(j*width)) })
+			m.each(w, func(reg, lane, j int, p []byte) { numbers.Put(p, size, w.Get(r[reg], lane)>>(j*width)) })
 		})
 	}
 	return e.waitAll(func(w *warp.Warp) {
 		addr(w)
 		out := make([]simt.Vec64, len(r))
-		m.each(w, func(reg, lane, j int, p []byte) { out[reg][lane] |= simt.Decode(p, size) << (j * width) })
+		m.each(w, func(reg, lane, j int, p []byte) { out[reg][lane] |= numbers.Get(p, size) << (j * width) })
 		for i, s := range r {
 			w.Put(s, &out[i])
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -187,7 +188,7 @@ func loadOp(a *check.Access, addr warp.Op, d []warp.Slot, size int, ext func(uin
 				return
 			}
 			for j, x := range d {
-				v := simt.Decode(p[j*size:], size)
+				v := numbers.Get(p[j*size:], size)
 				if ext != nil {
 					v = ext(v)
 				}
@@ -229,7 +230,7 @@ func (e *emitter) paramSlot(from int, t ptx.Type, b simt.Bank, width uint8) warp
 		s.Bits = width
 		e.specials[key] = s
 		e.code.Launched = append(e.code.Launched, warp.Special{Slot: s, Read: func(w *warp.Warp, _ uint32) uint64 {
-			return ext(simt.Decode(w.CTA.Launch.Params[from:], t.Size()))
+			return ext(numbers.Get(w.CTA.Launch.Params[from:], t.Size()))
 		}, Uniform: true})
 	}
 	return s
@@ -257,7 +258,7 @@ func (e *emitter) store() warp.Op {
 	a.Plain = true
 	fill := func(w *warp.Warp, lane int) {
 		for j, x := range s {
-			simt.Encode(w.Data[j*size:], size, w.Get(x, lane))
+			numbers.Put(w.Data[j*size:], size, w.Get(x, lane))
 		}
 	}
 	e.encodeStore(a, t, s)

@@ -3,7 +3,6 @@
 package simt
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unsafe"
 )
@@ -21,33 +20,6 @@ func LanesOf(mask uint32) uint64 { return uint64(bits.OnesCount32(mask)) }
 
 // Popcount is the number of bits that are set.
 func Popcount(m uint32) int { return bits.OnesCount32(m) }
-
-// Decode reads a little-endian number of 1, 2, 4 or 8 bytes.
-func Decode(p []byte, size int) uint64 {
-	switch size {
-	case 1:
-		return uint64(p[0])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(p))
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(p))
-	}
-	return binary.LittleEndian.Uint64(p)
-}
-
-// Encode writes a little-endian number of 1, 2, 4 or 8 bytes.
-func Encode(p []byte, size int, v uint64) {
-	switch size {
-	case 1:
-		p[0] = byte(v)
-	case 2:
-		binary.LittleEndian.PutUint16(p, uint16(v))
-	case 4:
-		binary.LittleEndian.PutUint32(p, uint32(v))
-	default:
-		binary.LittleEndian.PutUint64(p, v)
-	}
-}
 
 // Align is the first multiple of a from n on.
 func Align(n, a int64) int64 { return (n + a - 1) / a * a }

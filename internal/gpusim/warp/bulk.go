@@ -6,6 +6,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -53,7 +54,7 @@ func (c *CTA) land(chosen func(b *bulkCopy) bool) {
 // completeBytes tells an mbarrier of bytes that have arrived.
 func (c *CTA) completeBytes(b *bulkCopy) {
 	bar := Mbarrier{CTA: c, At: b.at, bytes: c.shared[b.at:][:8]}
-	if bar.State = MbarrierState(simt.Decode(bar.bytes, 8)); !bar.State.valid() {
+	if bar.State = MbarrierState(numbers.Get(bar.bytes, 8)); !bar.State.valid() {
 		b.w.CTA.Note(b.w, b.site, 1<<b.lane, check.Synccheck, "the mbarrier of a copy is gone before the copy has ended")
 		return
 	}

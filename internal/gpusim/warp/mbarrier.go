@@ -5,7 +5,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
-	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -62,7 +62,7 @@ func (b *Mbarrier) settle(s MbarrierState) (over bool) {
 			b.order().End()
 		}
 	}
-	simt.Encode(b.bytes, 8, uint64(s))
+	numbers.Put(b.bytes, 8, uint64(s))
 	b.State, b.CTA.changed = s, true
 	return over
 }
@@ -72,7 +72,7 @@ func (w *Warp) Mbarrier(a *check.Access, lane int) (b Mbarrier, ok bool) {
 	if !w.mbarrierBytes(a, lane, true, &b) {
 		return b, false
 	}
-	if b.State = MbarrierState(simt.Decode(b.bytes, 8)); !b.State.valid() {
+	if b.State = MbarrierState(numbers.Get(b.bytes, 8)); !b.State.valid() {
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "no mbarrier is initialised at shared address %#x", b.At)
 		return b, false
 	}
@@ -115,10 +115,10 @@ func (w *Warp) InitMbarrier(a *check.Access, lane int, count uint64) {
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "an mbarrier for %d arrivals; there can be 1 to %d", count, mbarrierMost)
 		return
 	}
-	if MbarrierState(simt.Decode(b.bytes, 8)).valid() {
+	if MbarrierState(numbers.Get(b.bytes, 8)).valid() {
 		w.CTA.Note(w, a.Site, 1<<lane, check.Synccheck, "an mbarrier is initialised that is in use")
 	}
-	simt.Encode(b.bytes, 8, uint64(newMbarrier(count, 0)))
+	numbers.Put(b.bytes, 8, uint64(newMbarrier(count, 0)))
 	b.CTA.setBytes(b.At, 0)
 	if b.CTA.Order != nil {
 		b.order().Begin(b.CTA.Order, a.Site, w.Id, lane)
@@ -134,7 +134,7 @@ func (w *Warp) InvalMbarrier(a *check.Access, lane int) {
 	if b.CTA.pendingAt(b.At) {
 		w.CTA.Note(w, a.Site, 1<<lane, check.Synccheck, "an mbarrier ends that copies under way will complete on")
 	}
-	simt.Encode(b.bytes, 8, 0)
+	numbers.Put(b.bytes, 8, 0)
 }
 
 // ArriveAtMbarrier returns the state before, and whether the phase is over.
@@ -261,7 +261,7 @@ func (w *Warp) TestMbarrier(a *check.Access, lane int, relaxed bool, over func(s
 	}
 	if !over(b.State) {
 		b.CTA.landAt(b.At)
-		b.State = MbarrierState(simt.Decode(b.bytes, 8))
+		b.State = MbarrierState(numbers.Get(b.bytes, 8))
 	}
 	if !over(b.State) {
 		w.CTA.stuck = stuck{w, a, lane, b}
@@ -275,7 +275,7 @@ func (w *Warp) TestMbarrier(a *check.Access, lane int, relaxed bool, over func(s
 
 // String is what is waited for.
 func (s *stuck) String() string {
-	now := MbarrierState(simt.Decode(s.b.bytes, 8))
+	now := MbarrierState(numbers.Get(s.b.bytes, 8))
 	return fmt.Sprintf("threads wait for the mbarrier at shared address %#x, whose phase waits for %d more arrivals of %d%s", s.b.At, now.Pending(), now.expected(), s.b.missingBytes())
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
-	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/tensormap"
+	"github.com/warpline-ml/warpline/internal/numbers"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -199,7 +199,7 @@ func fillBox(m *tensormap.Map, to []byte, off, at, n int) {
 			return
 		}
 		for i := 0; i < n; i += size {
-			simt.Encode(to[at+i:], size, ^uint64(0)>>1>>(64-8*size))
+			numbers.Put(to[at+i:], size, ^uint64(0)>>1>>(64-8*size))
 		}
 	})
 }

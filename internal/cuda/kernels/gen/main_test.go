@@ -78,7 +78,7 @@ func wanted(ix *kernels.Index) ([]unit, error) {
 }
 
 // TestClang compiles one module of each target, where the compiler of the committed ones is, and compares instruction by
-// instruction. CI has gen compile those that a change made, and .ci/walk all.
+// instruction. CI has gen compile those of the last commits, and .ci/walk all.
 func TestClang(t *testing.T) {
 	t.Chdir("..")
 	ix, _ := committed()
