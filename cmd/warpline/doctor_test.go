@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/doctor"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // TestDoctorReplays: a machine's facts come back from a file to the same diagnosis, in text and as one object of JSON.
@@ -83,6 +84,9 @@ func TestDoctorBundles(t *testing.T) {
 
 // TestDoctorDeep: --deep says what it will do before it does, and what it ran is in the diagnosis.
 func TestDoctorDeep(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
+		return
+	}
 	if testing.Short() {
 		t.Skip("the simulated GPU takes seconds")
 	}

@@ -125,7 +125,9 @@ func TestDryTime(t *testing.T) {
 		{"gpt", map[string]any{"tokens": traintest.IDs(t, 9_000), "vocab": 700, "batch": 6, "layers": 1, "width": 192, "heads": 3, "context": 112, "amp": "bf16"}},
 		{"digits", map[string]any{"data": traintest.Pictures(t, 100, 1, 28, 10), "batch": 50, "amp": "tf32"}},
 	}
-	for _, row := range testutil.Some(spread, rows, func(r row) string { return fmt.Sprint(r.task, r.change["batch"], r.change["amp"]) }) {
+	name := func(r row) string { return fmt.Sprint(r.task, r.change["batch"], r.change["amp"]) }
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.task == "resnet18" && !spread.Takes(name(r)) }) // which take ten times the others
+	for _, row := range testutil.Some(spread, rows, name) {
 		c := traintest.Config(t, row.task, row.change)
 		want := stepTime(t, c, counted)
 		d, err := train.DryRun(t.Context(), c, []string{"a100-80"})

@@ -29,7 +29,7 @@ func TestCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := 11
+	every := 23
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
 	}
@@ -78,7 +78,7 @@ func TestNeighbours(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range suites {
-		n := neighbours(t, s, 7)
+		n := neighbours(t, s, 13)
 		if n == 0 { // a sample of few
 			n = neighbours(t, s, 1)
 		}

@@ -59,12 +59,12 @@ func (s *squeezing) Step(x train.Step) {
 }
 
 // TestAccumulateAuto: from the step in which memory runs out, a run that chooses its parts is to the bit what it is with these
-// parts given from that step on; it notes them, and goes on from a checkpoint in them. A run in three takes the largest network.
+// parts given from that step on; it notes them, and goes on from a checkpoint in them. A run in twelve takes the largest network.
 func TestAccumulateAuto(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	text, spread := traintest.Tokens(t, 3000, 300), testutil.NewSpread(t, testutil.Seed(t), 3)
+	text, spread := traintest.Tokens(t, 3000, 300), testutil.NewSpread(t, testutil.Seed(t), 12)
 	for task, change := range map[string]map[string]any{
 		"gpt": {"tokens": text, "vocab": 300, "context": 16, "layers": 2, "heads": 2, "width": 16, "batch": 12, "dropout": 0.2},
 		// What is remembered of rows moves too.

@@ -30,12 +30,12 @@ func (m *meter) Step(s train.Step) {
 // TestMemoryIsTheProgrammes trains, scores and samples every task on every engine. What values take at most is the same on
 // each, whenever Go's collector runs, and within 1.25 of the most that live at once: with less than 1/1.25 of it a run
 // fails, although allocations then collect what nothing reaches before they fail. No step but the first asks for a
-// collection. A run takes half of the tasks.
+// collection. A run takes a quarter of the tasks.
 func TestMemoryIsTheProgrammes(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}
-	tasks, spread := traintest.Smallest(t, "../../.."), testutil.NewSpread(t, testutil.Seed(t), 2)
+	tasks, spread := traintest.Smallest(t, "../../.."), testutil.NewSpread(t, testutil.Seed(t), 4)
 	for _, task := range train.Tasks {
 		change := tasks[task]
 		if change == nil {

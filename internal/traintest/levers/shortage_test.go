@@ -264,7 +264,8 @@ func shortageAt(t *testing.T, task string, values map[string]any, share float64,
 	return oom.Levers
 }
 
-// TestReportedLeversSave: a GPT and a ResNet-18 that run out of memory name the levers that help there, and each saves what it says.
+// TestReportedLeversSave: a GPT and a ResNet-18 that run out of memory name the levers that help there, and each saves what it
+// says. A run takes one of two.
 func TestReportedLeversSave(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
@@ -276,18 +277,21 @@ func TestReportedLeversSave(t *testing.T) {
 		all[name] = v
 		return all
 	}
-	for _, c := range []struct {
+	type row struct {
 		task   string
 		values map[string]any
 		batch  int
 		share  float64 // of what it takes
 		want   string
-	}{
+	}
+	rows := []row{
 		{"gpt", gpt, 24, 0.8, "--accumulate --head"},
 		{"gpt", gpt, 2, 0.8, "--step-in-backward"},
 		{"resnet18", resnet, 2, 0.8, "--step-in-backward"},
 		{"resnet18", with(with(resnet, "optimizer", "sgd"), "device", "null:l4"), 96, 0.95, "--accumulate"}, // which takes long to compute
-	} {
+	}
+	spread := testutil.NewSpread(t, testutil.Seed(t), 2)
+	for _, c := range testutil.Some(spread, rows, func(r row) string { return r.task + r.want }) {
 		c.values["steps"] = 3
 		levers := shortageAt(t, c.task, with(c.values, "batch", c.batch), c.share, map[string]bool{})
 		for _, name := range strings.Fields(c.want) {
