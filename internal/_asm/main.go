@@ -22,6 +22,7 @@ var families = map[string]struct {
 	pkg        string
 	write, arm func(*file)
 }{
+	"draws":  {"rng", draws, nil},
 	"pairs":  {"kernels", pairs, nil},
 	"gemm":   {"kernels", gemm, gemmArm},
 	"lanes":  {"lanes", lanes, nil},
@@ -33,7 +34,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("_asm: ")
 	if len(os.Args) != 3 || families[os.Args[1]].write == nil {
-		log.Fatal("usage: go run . gemm|lanes|planes|vector FOLDER")
+		log.Fatal("usage: go run . draws|gemm|lanes|pairs|planes|vector FOLDER")
 	}
 	family := families[os.Args[1]]
 	for arch, write := range map[string]func(*file){"amd64": family.write, "arm64": family.arm} {

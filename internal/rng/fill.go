@@ -2,6 +2,8 @@ package rng
 
 import "math"
 
+//go:generate go run -C ../_asm . draws ../rng
+
 // The Fill functions write elements start, start+1, … of key's tensor to dst.
 // Element i depends on key and i alone. 32-bit forms take element i from lane i%4
 // of block i/4, 64-bit forms from half i%2 of block i/2.
@@ -29,6 +31,19 @@ func by4[T any](dst []T, key Key, start uint64, f func(r0, r1, r2, r3 uint32) (v
 	}
 }
 
+// by16 fills dst with plain, and with fast, which may be nil, where there is assembly: sixteen elements a turn, of the block at
+// index and those behind it. Both make the same numbers.
+func by16(dst []float32, start uint64, fast func(dst *float32, index uint64, turns int), plain func(dst []float32, start uint64)) {
+	if head := int(-start % 4); fast != nil && len(dst) >= head+16 && assembly() {
+		plain(dst[:head], start)
+		dst, start = dst[head:], start+uint64(head)
+		turns := len(dst) / 16
+		fast(&dst[0], start/4, turns)
+		dst, start = dst[16*turns:], start+16*uint64(turns)
+	}
+	plain(dst, start)
+}
+
 // by2 is by4 for two elements per block.
 func by2[T any](dst []T, key Key, start uint64, f func(r0, r1, r2, r3 uint32) (v0, v1 T)) {
 	index := start / 2
@@ -54,8 +69,14 @@ func FillUniform32(dst []float32, key Key, start uint64, lo, hi float32) {
 	base, width := float64(lo), float64(hi)-float64(lo)
 	last := below32(lo, hi)
 	at := func(r uint32) float32 { return min(float32(base+float64(width*unit24(r))), last) }
-	by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
-		return at(r0), at(r1), at(r2), at(r3)
+	fast := func(dst *float32, index uint64, turns int) { uniform16(dst, key, index, turns, base, width, last) }
+	if last == 0 {
+		fast = nil // of zeros, min takes the negative one, and a processor either
+	}
+	by16(dst, start, fast, func(dst []float32, start uint64) {
+		by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
+			return at(r0), at(r1), at(r2), at(r3)
+		})
 	})
 }
 
@@ -87,10 +108,14 @@ func FillUniform64(dst []float64, key Key, start uint64, lo, hi float64) {
 func FillNormal32(dst []float32, key Key, start uint64, mean, std float32) {
 	mu, sigma := float64(mean), float64(std)
 	at := func(z float64) float32 { return float32(mu + float64(sigma*z)) }
-	by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
-		a, b := boxMuller((float64(r0)+0.5)*0x1p-32, uint64(r1)<<32)
-		c, d := boxMuller((float64(r2)+0.5)*0x1p-32, uint64(r3)<<32)
-		return at(a), at(b), at(c), at(d)
+	by16(dst, start, func(dst *float32, index uint64, turns int) {
+		normal16(dst, key, index, turns, mu, sigma)
+	}, func(dst []float32, start uint64) {
+		by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
+			a, b := boxMuller((float64(r0)+0.5)*0x1p-32, uint64(r1)<<32)
+			c, d := boxMuller((float64(r2)+0.5)*0x1p-32, uint64(r3)<<32)
+			return at(a), at(b), at(c), at(d)
+		})
 	})
 }
 

@@ -1,0 +1,9 @@
+//go:build purego || !amd64
+
+package rng
+
+func assembly() bool { return false }
+
+func uniform16(*float32, Key, uint64, int, float64, float64, float32) {}
+
+func normal16(*float32, Key, uint64, int, float64, float64) {}
