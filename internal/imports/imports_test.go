@@ -44,6 +44,7 @@ const rules = `
 	internal/ir, internal/callsite, internal/render, internal/hostmem, internal/cpufeat, internal/hostclock, internal/advice < internal/device;
 	internal/hostmem, internal/cpufeat < internal/par;
 	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
+	internal/cpufeat < internal/rng;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
 	internal/render < internal/oom;
