@@ -159,7 +159,7 @@ func TestFindings(t *testing.T) {
 			t.Errorf("no program for the rule %s", rule)
 		}
 	}
-	part := testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 2), faults, func(f fault) string { return f.rule + "/" + f.device })
+	part := testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 4), faults, func(f fault) string { return f.rule + "/" + f.device })
 	for _, f := range part {
 		t.Run(f.rule+"/"+f.device, func(t *testing.T) {
 			if f.host {

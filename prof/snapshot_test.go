@@ -239,9 +239,9 @@ func train(t *testing.T, env *tensor.Env, steps int) {
 
 // TestSnapshot: the file's segments are the allocator's to the byte, and its events lead there: forwards from nothing where
 // the history is whole; backwards, and then forwards again, where it begins in the middle or the ring has lost the first. So it
-// is with segments that grow and shrink, and with a step that is captured, in memory of its own. A run takes half of these.
+// is with segments that grow and shrink, and with a step that is captured, in memory of its own. A run takes a quarter of these.
 func TestSnapshot(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 2)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 4)
 	for _, name := range []string{"cpu", "null:a100-80", "sim:a100-80:3"} {
 		for _, c := range []struct {
 			name   string

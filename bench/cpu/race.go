@@ -81,7 +81,7 @@ var race = func() (list []row) {
 	add(row{bench: "train", name: "gpt-128", bars: []bar{{1, "", 1.2}, {0, "", 1.35}}})
 	add(row{bench: "train", name: "gpt-384", bars: least(1.25)})
 	add(row{bench: "train", name: "resnet18", layouts: both, bars: least(1.0)})
-	for _, name := range []string{"embedding-grad", "cross-entropy", "dropout", "cat", "sort", "sort-line", "topk", "topk-line", "scatter", "scatter-max", "scatter-sum", "lstm", "gru", "conv-transpose", "interpolate", "interpolate-nearest", "interpolate-bicubic", "interpolate-antialias"} {
+	for _, name := range []string{"embedding-grad", "cross-entropy", "dropout", "rand", "randn", "cat", "sort", "sort-line", "topk", "topk-line", "scatter", "scatter-max", "scatter-sum", "lstm", "gru", "conv-transpose", "interpolate", "interpolate-nearest", "interpolate-bicubic", "interpolate-antialias"} {
 		add(row{bench: "ops", name: name, bars: least(1.0)})
 	}
 	for _, name := range []string{"batchnorm", "maxpool"} {

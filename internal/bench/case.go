@@ -50,8 +50,12 @@ func scoped(env *tensor.Env, f func(e *tensor.Env)) func() {
 
 // drawn are normal numbers of a dtype.
 func drawn(env *tensor.Env, dt dtype.DType, shape ...int) *tensor.Tensor {
+	return cast(env.Randn(shape...), dt)
+}
+
+func cast(x *tensor.Tensor, dt dtype.DType) *tensor.Tensor {
 	if dt == dtype.F32 {
-		return env.Randn(shape...)
+		return x
 	}
-	return env.Randn(shape...).Cast(dt)
+	return x.Cast(dt)
 }

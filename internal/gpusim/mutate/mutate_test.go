@@ -11,7 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
-	_ "github.com/warpline-ml/warpline/internal/testutil" // memory for time
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // testSuites are opened once for all tests.
@@ -22,18 +22,18 @@ var testSuites = sync.OnceValues(func() ([]*Suite, error) {
 	})
 })
 
-// TestCampaign tries a sample of the mutants of the test kernels, and all of a suite of which that is next to none; all of them with
-// WARPLINE_MUTANTS=all. bench/oracle writes the report.
+// TestCampaign tries a sample of the mutants of half of the test kernels, and all of a suite of which that is next to none; all of them
+// with WARPLINE_MUTANTS=all. bench/oracle writes the report.
 func TestCampaign(t *testing.T) {
 	suites, err := testSuites()
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := 23
+	every, spread := 11, testutil.NewSpread(t, testutil.Seed(t), 2)
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
 	}
-	for _, s := range suites {
+	for _, s := range testutil.Some(spread, suites, func(s *Suite) string { return s.Name }) {
 		results, err := s.Run(every)
 		all := every == 1
 		if few := 5; err == nil && len(results) < few && !all {
@@ -71,14 +71,15 @@ func (beside) place(d *gpusim.Device, bufs []*Buffer) (addrs []uint64, err error
 
 func (beside) read(*gpusim.Device) error { return nil }
 
-// TestNeighbours: mutants seen to leave their buffers are reported where another buffer is next.
+// TestNeighbours: mutants seen to leave their buffers are reported where another buffer is next. A run tries half of the suites.
 func TestNeighbours(t *testing.T) {
 	suites, err := testSuites()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range suites {
-		n := neighbours(t, s, 13)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 2)
+	for _, s := range testutil.Some(spread, suites, func(s *Suite) string { return s.Name }) {
+		n := neighbours(t, s, 7)
 		if n == 0 { // a sample of few
 			n = neighbours(t, s, 1)
 		}

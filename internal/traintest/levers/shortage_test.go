@@ -177,7 +177,7 @@ func TestStepsOutliveShortage(t *testing.T) {
 
 // TestShortageAnywhere: wherever memory runs out (weights, forward, backward, optimizer, evaluation; steps in parts, recomputed,
 // captured, averaged) there is a report. With the first lever the run fits, or with the size that is named; each lever saves what
-// it says, and the largest batch is that of really running.
+// it says, and the largest batch is that of really running. A run takes half of these.
 func TestShortageAnywhere(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
@@ -190,12 +190,12 @@ func TestShortageAnywhere(t *testing.T) {
 		maps.Copy(all, more)
 		return all
 	}
-	ops := map[string]bool{}
-	for _, c := range []struct {
+	type row struct {
 		name, task string
 		values     map[string]any
 		shares     []float64 // of what it takes
-	}{
+	}
+	rows := []row{
 		{"parts", "mlp", map[string]any{"data": pixels, "batch": 64, "accumulate": 2}, []float64{0.02, 0.6}},
 		{"captured, with a short batch", "mlp", map[string]any{"data": pixels, "batch": 50, "capture": true}, []float64{0.7}},
 		{"averaged", "digits", map[string]any{"data": pixels, "batch": 32}, []float64{0.5}},
@@ -203,14 +203,16 @@ func TestShortageAnywhere(t *testing.T) {
 		{"many parameters", "mlp", map[string]any{"data": pixels, "batch": 2}, []float64{0.9}},
 		{"kept scores", "gpt", with(gpt, map[string]any{"tokens": wide, "vocab": 900, "head": "whole"}), []float64{0.5}},
 		{"recomputed", "gpt", with(gpt, map[string]any{"recompute": "block"}), []float64{0.6}},
-	} {
+	}
+	ops, spread := map[string]bool{}, testutil.NewSpread(t, testutil.Seed(t), 2)
+	for _, c := range testutil.Some(spread, rows, func(r row) string { return r.name }) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, share := range c.shares {
 				shortageAt(t, c.task, with(c.values, map[string]any{"steps": 4, "device": "cpu"}), share, ops)
 			}
 		})
 	}
-	if len(ops) < 4 {
+	if spread.All() && len(ops) < 4 {
 		t.Errorf("memory ran out in %v only", ops)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
-// TestFresh demands that the committed modules belong to the sources, and the index to the modules, of which a run reads a fifth.
+// TestFresh demands that the committed modules belong to the sources, and the index to the modules; a run reads a fifth of
+// these, and makes the edits of a fifth of their families anew.
 func TestFresh(t *testing.T) {
 	t.Chdir("..")
 	ix, _ := committed()
@@ -56,7 +57,7 @@ func TestFresh(t *testing.T) {
 			t.Errorf("the index has another %s; %s", u.path(".ptx"), again)
 		}
 	}
-	stored(t, units, texts)
+	stored(t, units, texts, spread)
 	files, err := filepath.Glob("ptx/*/*")
 	if err != nil || len(files) != 2*len(units) {
 		t.Errorf("%d files for %d modules, error %v; %s", len(files), len(units), err, again)
