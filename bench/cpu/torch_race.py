@@ -59,7 +59,7 @@ def ops(case, n, dt, layout):
         return {"add": lambda: x + x, "relu": lambda: torch.relu(x), "exp": lambda: torch.exp(x), "tanh": lambda: torch.tanh(x),
                 "gelu": lambda: F.gelu(x, approximate="tanh"), "dropout": lambda: F.dropout(x, 0.1)}[case]
     if case in ("rand", "randn"):
-        return {"rand": lambda: torch.rand(n), "randn": lambda: torch.randn(n)}[case]
+        return {"rand": lambda: torch.rand(n, dtype=dt), "randn": lambda: torch.randn(n, dtype=dt)}[case]
     if case in ("sort-line", "topk-line"):
         x = draw(n)
         return {"sort-line": lambda: torch.sort(x), "topk-line": lambda: torch.topk(x, 50)}[case]

@@ -84,11 +84,11 @@ func TestDoctorBundles(t *testing.T) {
 
 // TestDoctorDeep: --deep says what it will do before it does, and what it ran is in the diagnosis.
 func TestDoctorDeep(t *testing.T) {
-	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
-		return
-	}
 	if testing.Short() {
 		t.Skip("the simulated GPU takes seconds")
+	}
+	if !testutil.Alone(t) { // what is compiled for a simulated card would slow other tests' collections
+		return
 	}
 	newRoom(t)
 	t.Setenv(beCommand, "1")

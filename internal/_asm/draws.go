@@ -6,8 +6,8 @@ import (
 )
 
 // draws writes random numbers by Philox4x32-10, four blocks at a time: sixteen numbers of float32. Words are the lower halves of
-// 64 bits, where their products have room; upper halves are what they may be. The arithmetic of float64 is that of the Go code
-// beside it, operation by operation and with nothing fused, so that both have the same bits.
+// 64 bits, where their products have room; upper halves are what they may be. The arithmetic of float64 is that of package rng's
+// Go code, operation by operation and with nothing fused, so that both have the same bits.
 func draws(f *file) {
 	d := &drawer{file: f}
 	d.fill("uniformAVX2", "writes 16·turns numbers, of the block at index on:\n\n\tmin(float32(lo+width*unit24(r)), last)", "lo, width float64, last float32", 52, d.uniform)
@@ -73,7 +73,8 @@ func (d *drawer) fill(name, doc, params string, size int, numbers func()) {
 	d.leave()
 }
 
-// philox leaves the words of four blocks in Y0 to Y3, where ten rounds of giving registers new parts end.
+// philox leaves the words of four blocks in Y0 to Y3. Words and products change registers in each round, and begin where after ten
+// the words are in these.
 func (d *drawer) philox() {
 	c, p, q := [4]int{5, 2, 4, 0}, 1, 3
 	d.op("VMOVDQA Y15, Y%d", c[0])
@@ -159,13 +160,13 @@ func (d *drawer) radius(r int) {
 	d.unsigned(r, 0)
 	d.op("VADDPD %s, Y%d, Y%[2]d", d.number(0.5), r)
 	d.op("VMULPD %s, Y%d, Y%[2]d", d.number(0x1p-32), r)
-	const half = 0x3fe6a09e667f3bcd // √½
-	d.op("VPADDQ %s, Y%d, Y4", d.bits(0x3ff0000000000000-half), r)
+	const root = 0x3fe6a09e667f3bcd // √½
+	d.op("VPADDQ %s, Y%d, Y4", d.bits(0x3ff0000000000000-root), r)
 	d.op("VPSRLQ $52, Y4, Y5")
 	d.op("VPOR %s, Y5, Y5", d.number(0x1p52))
 	d.op("VSUBPD %s, Y5, Y5", d.number(0x1p52+1023)) // k
 	d.op("VPAND %s, Y4, Y4", d.bits(1<<52-1))
-	d.op("VPADDQ %s, Y4, Y4", d.bits(half))
+	d.op("VPADDQ %s, Y4, Y4", d.bits(root))
 	d.op("VSUBPD %s, Y4, Y4", d.number(1)) // f
 	d.op("VADDPD %s, Y4, Y6", d.number(2))
 	d.op("VDIVPD Y6, Y4, Y6")  // s

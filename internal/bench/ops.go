@@ -28,11 +28,11 @@ var operations = []*Case{
 	elementwise("tanh", "n numbers", large, func(x *tensor.Tensor) { x.Tanh() }),
 	elementwise("gelu", "n numbers, by tanh", large, func(x *tensor.Tensor) { x.GELUTanh() }),
 	elementwise("dropout", "n numbers, a tenth of them", large, func(x *tensor.Tensor) { x.Dropout(0.1) }),
-	ofElements("rand", "n uniform numbers", large, func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
-		return func(e *tensor.Env) { cast(e.NoGrad().Rand(n), dt) }
+	ofElements("rand", "n uniform numbers, rounded to their dtype", large, func(_ *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+		return func(e *tensor.Env) { cast(e.Rand(n), dt) }
 	}),
-	ofElements("randn", "n normal numbers", large, func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
-		return func(e *tensor.Env) { drawn(e.NoGrad(), dt, n) }
+	ofElements("randn", "n normal numbers, rounded to their dtype", large, func(_ *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+		return func(e *tensor.Env) { drawn(e, dt, n) }
 	}),
 	rowwise("softmax", "n numbers in rows of 1024", func(x *tensor.Tensor) { x.Softmax(-1) }),
 	layerNorm,

@@ -325,8 +325,8 @@ func forms(t *testing.T, e *Exercise, root string) (all map[string][]File, wrong
 }
 
 // TestGoExercises: what an exercise in Go begins with fails its tests, its solution passes them, and of wrong answers four of five
-// get the hint that helps; a run takes a third of these. All of them go into one module, which finds Warpline by --source, with nothing fetched; and as linking
-// takes what time there is, into one program that has their tests.
+// get the hint that helps. All of them go into one module, which finds Warpline by --source, with nothing fetched; and as linking
+// takes what time there is, into one program that has their tests. Of wrong answers a run takes a third.
 func TestGoExercises(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program of all exercises")

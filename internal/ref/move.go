@@ -151,8 +151,8 @@ func iota_(c *call) ([]Array, error) {
 	return c.generated(func(i int) float64 { return c.scalar(0) + float64(i)*c.scalar(1) })
 }
 
-// uniform draws f64 with 53 bits and the other dtypes with 24, element by element. The 16-bit types are rounded from
-// f32, to the value below where that gives the excluded bound.
+// uniform draws f64 with 53 bits and the other dtypes with 24, element by element, so that it is Go that draws and not the assembly
+// that is judged. The 16-bit types are rounded from f32, to the value below where that gives the excluded bound.
 func uniform(c *call) ([]Array, error) {
 	lo, hi, key := c.scalar(0), c.scalar(1), rng.Key(c.p.Value[2])
 	return c.generated(func(i int) float64 {

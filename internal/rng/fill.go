@@ -31,17 +31,14 @@ func by4[T any](dst []T, key Key, start uint64, f func(r0, r1, r2, r3 uint32) (v
 	}
 }
 
-// by16 fills dst with plain, and with fast, which may be nil, where there is assembly: sixteen elements a turn, of the block at
-// index and those behind it. Both make the same numbers.
-func by16(dst []float32, start uint64, fast func(dst *float32, index uint64, turns int), plain func(dst []float32, start uint64)) {
-	if head := int(-start % 4); fast != nil && len(dst) >= head+16 && assembly() {
-		plain(dst[:head], start)
-		dst, start = dst[head:], start+uint64(head)
-		turns := len(dst) / 16
-		fast(&dst[0], start/4, turns)
-		dst, start = dst[16*turns:], start+16*uint64(turns)
+// sixteens divides n elements from start on for assembly: how many come before the first whole block, and how many sixteens of
+// that block and those behind it there are. Without assembly there are none.
+func sixteens(n int, start uint64) (head int, index uint64, turns int) {
+	head = int(-start % 4)
+	if n < head+16 || !assembly() {
+		return 0, 0, 0
 	}
-	plain(dst, start)
+	return head, start/4 + (start%4+3)/4, (n - head) / 16
 }
 
 // by2 is by4 for two elements per block.
@@ -69,15 +66,15 @@ func FillUniform32(dst []float32, key Key, start uint64, lo, hi float32) {
 	base, width := float64(lo), float64(hi)-float64(lo)
 	last := below32(lo, hi)
 	at := func(r uint32) float32 { return min(float32(base+float64(width*unit24(r))), last) }
-	fast := func(dst *float32, index uint64, turns int) { uniform16(dst, key, index, turns, base, width, last) }
-	if last == 0 {
-		fast = nil // of zeros, min takes the negative one, and a processor either
+	plain := func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) { return at(r0), at(r1), at(r2), at(r3) }
+	// Of two zeros min takes the negative one, the processor's the number that was drawn.
+	if head, index, turns := sixteens(len(dst), start); turns > 0 && last != 0 {
+		by4(dst[:head], key, start, plain)
+		uniform16(&dst[head], key, index, turns, base, width, last)
+		done := head + 16*turns
+		dst, start = dst[done:], start+uint64(done)
 	}
-	by16(dst, start, fast, func(dst []float32, start uint64) {
-		by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
-			return at(r0), at(r1), at(r2), at(r3)
-		})
-	})
+	by4(dst, key, start, plain)
 }
 
 // below32 returns the largest value that [lo, hi) holds: rounding may reach hi.
@@ -108,15 +105,18 @@ func FillUniform64(dst []float64, key Key, start uint64, lo, hi float64) {
 func FillNormal32(dst []float32, key Key, start uint64, mean, std float32) {
 	mu, sigma := float64(mean), float64(std)
 	at := func(z float64) float32 { return float32(mu + float64(sigma*z)) }
-	by16(dst, start, func(dst *float32, index uint64, turns int) {
-		normal16(dst, key, index, turns, mu, sigma)
-	}, func(dst []float32, start uint64) {
-		by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
-			a, b := boxMuller((float64(r0)+0.5)*0x1p-32, uint64(r1)<<32)
-			c, d := boxMuller((float64(r2)+0.5)*0x1p-32, uint64(r3)<<32)
-			return at(a), at(b), at(c), at(d)
-		})
-	})
+	plain := func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 float32) {
+		a, b := boxMuller((float64(r0)+0.5)*0x1p-32, uint64(r1)<<32)
+		c, d := boxMuller((float64(r2)+0.5)*0x1p-32, uint64(r3)<<32)
+		return at(a), at(b), at(c), at(d)
+	}
+	if head, index, turns := sixteens(len(dst), start); turns > 0 {
+		by4(dst[:head], key, start, plain)
+		normal16(&dst[head], key, index, turns, mu, sigma)
+		done := head + 16*turns
+		dst, start = dst[done:], start+uint64(done)
+	}
+	by4(dst, key, start, plain)
 }
 
 // FillNormal64 is FillNormal32 in float64: one block makes two elements, from a

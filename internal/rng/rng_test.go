@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sort"
 	"testing"
@@ -121,41 +122,59 @@ func with[T float32 | float64 | int64 | int32 | uint8](fill func([]T, Key, uint6
 	}
 }
 
-// TestLevelsAgree: what processors have instructions for is to the bit what Go makes, for any length, start, range and deviation,
-// numbers that are none among them.
+// TestLevelsAgree: what processors have instructions for is to the bit what Go makes, or no number in both, for any length, start,
+// range and deviation.
 func TestLevelsAgree(t *testing.T) {
 	r := testutil.Rand(t)
-	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-45, -1e-45, 3e38, -3e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+	inf, none := float32(math.Inf(1)), float32(math.NaN())
+	zero, negative := float32(0), float32(math.Copysign(0, -1))
+	odd := []float32{zero, negative, 1, -1, 1e-45, -1e-45, 3e38, -3e38, inf, -inf, none}
 	some := func() float32 {
 		if r.IntN(3) == 0 {
 			return odd[r.IntN(len(odd))]
 		}
 		return float32(math.Ldexp(r.NormFloat64(), r.IntN(60)-30))
 	}
-	bits := func(fill func(dst []float32, key Key, start uint64, a, b float32), level cpufeat.Level, n int, key Key, start uint64, a, b float32) []uint32 {
-		defer cpufeat.Set(level)()
-		dst := make([]float32, n+1)
-		dst[n] = 77
-		fill(dst[:n], key, start, a, b)
-		all := make([]uint32, n+1)
-		for i, v := range dst {
-			if all[i] = math.Float32bits(v); v != v {
-				all[i] = math.Float32bits(float32(math.NaN()))
-			}
+	var rows [][2]float32
+	for _, a := range odd {
+		for _, b := range odd {
+			rows = append(rows, [2]float32{a, b})
 		}
-		return all
+	}
+	for range 300 {
+		rows = append(rows, [2]float32{some(), some()})
+	}
+	if levels := cpufeat.Levels(); runtime.GOARCH == "amd64" && len(levels) > 1 {
+		restore := cpufeat.Set(levels[1])
+		if _, _, turns := sixteens(99, 1); turns != 6 {
+			t.Errorf("assembly makes %d sixteens of 99 numbers from the second on", turns)
+		}
+		restore()
 	}
 	for name, fill := range map[string]func(dst []float32, key Key, start uint64, a, b float32){"uniform": FillUniform32, "normal": FillNormal32} {
-		for round := range 400 {
-			n, a, b := r.IntN(100), some(), some()
-			if round%100 == 0 {
-				n, a, b = 1<<18+r.IntN(16), float32(round), float32(round+1)
+		for i, row := range rows {
+			n := r.IntN(100)
+			if i%100 == 0 {
+				n = 1<<18 + r.IntN(16)
 			}
 			key, start := Key(r.Uint64()), r.Uint64()>>r.IntN(64)
-			want := bits(fill, cpufeat.Generic, n, key, start, a, b)
+			bits := func(level cpufeat.Level) []uint32 {
+				defer cpufeat.Set(level)()
+				dst := make([]float32, n+1)
+				dst[n] = 77
+				fill(dst[:n], key, start, row[0], row[1])
+				all := make([]uint32, n+1)
+				for i, v := range dst {
+					if all[i] = math.Float32bits(v); v != v {
+						all[i] = math.Float32bits(none)
+					}
+				}
+				return all
+			}
+			want := bits(cpufeat.Generic)
 			for _, level := range cpufeat.Levels() {
-				if got := bits(fill, level, n, key, start, a, b); !slices.Equal(got, want) {
-					t.Fatalf("%s: %d elements from %d of %d with %v and %v on %v are others than in Go", name, n, start, key, a, b, level)
+				if !slices.Equal(bits(level), want) {
+					t.Fatalf("%s: %d elements from %d of %d with %v on %v are others than in Go", name, n, start, key, row, level)
 				}
 			}
 		}

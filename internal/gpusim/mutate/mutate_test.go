@@ -29,11 +29,13 @@ func TestCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every, spread := 11, testutil.NewSpread(t, testutil.Seed(t), 2)
+	every := 11
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
+	} else {
+		suites = half(t, suites)
 	}
-	for _, s := range testutil.Some(spread, suites, func(s *Suite) string { return s.Name }) {
+	for _, s := range suites {
 		results, err := s.Run(every)
 		all := every == 1
 		if few := 5; err == nil && len(results) < few && !all {
@@ -50,6 +52,11 @@ func TestCampaign(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// half are the suites that a run tries.
+func half(t *testing.T, suites []*Suite) []*Suite {
+	return testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 2), suites, func(s *Suite) string { return s.Name })
 }
 
 // beside gives each buffer an allocation as a program does, one after the other.
@@ -77,8 +84,7 @@ func TestNeighbours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spread := testutil.NewSpread(t, testutil.Seed(t), 2)
-	for _, s := range testutil.Some(spread, suites, func(s *Suite) string { return s.Name }) {
+	for _, s := range half(t, suites) {
 		n := neighbours(t, s, 7)
 		if n == 0 { // a sample of few
 			n = neighbours(t, s, 1)

@@ -14,7 +14,7 @@ import (
 
 // TestOffloadKeepsBits: on a simulated card losses and weights are those of a run whose values stay there, with every optimizer, in
 // 16 bits, with a loss scaler, in parts; and those of a run that goes on with its values elsewhere. Beside plain runs a run takes one
-// circumstance in six, and as few that go on.
+// circumstance in six, and of two tasks' runs that go on one in six.
 func TestOffloadKeepsBits(t *testing.T) {
 	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
 	const card = "sim:a100-80x8:5"

@@ -267,7 +267,7 @@ func shortageAt(t *testing.T, task string, values map[string]any, share float64,
 }
 
 // TestReportedLeversSave: a GPT and a ResNet-18 that run out of memory name the levers that help there, and each saves what it
-// says. A run takes one of two.
+// says. A run takes half of these.
 func TestReportedLeversSave(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return

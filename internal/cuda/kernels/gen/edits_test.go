@@ -113,7 +113,7 @@ func stored(t *testing.T, units []unit, texts []string, spread testutil.Spread) 
 	t.Helper()
 	texts = slices.Clone(texts)
 	for i, u := range units {
-		if !spread.Takes(u.source + " " + u.stem()) { // a family of each target
+		if !spread.Takes(u.source + " " + u.stem()) { // for all targets or for none: forms for older cards may be edits of the base's
 			texts[i] = ""
 		}
 	}
