@@ -29,6 +29,9 @@ func (r *run) lowRank() error {
 			most = max(most, min(p.Dim(0), p.Dim(1)))
 		}
 	}
+	if r.LoRA > 0 && most == 0 {
+		return fail("leave --lora out", "--lora %d adapts linear layers, and %s has none", r.LoRA, r.arch.Title())
+	}
 	if r.LoRA > most {
 		return fail("give a rank far below that, such as 8", "--lora %d is above the rank of every matrix of %s, which is %d at most", r.LoRA, r.arch.Title(), most)
 	}

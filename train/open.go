@@ -210,13 +210,14 @@ func (m *opened) data(c *EvalConfig) (_ dataset.Source, name string, err error) 
 	if p.whole() && m.run != nil && dataset.Absolute(c.Data) == m.run.Data && dataset.Absolute(c.Tokens) == m.run.Tokens {
 		c.Watch.Note("the samples that the run trained on are among these")
 	}
-	return set, p.name(cmp.Or(c.Data, c.Tokens, "drawn digits"), c.Skip), nil
+	return set, p.name(cmp.Or(c.Data, c.Tokens, dataset.DrawnName(m.arch.Of().Task)), c.Skip), nil
 }
 
 // part is what of a set is scored.
 type part struct {
 	held bool // the last tenth, unless there is a part for it
 	test bool // the part for it
+	lots bool // what is held was drawn by lot
 }
 
 func (p part) whole() bool { return !p.test && !p.held }
@@ -227,6 +228,8 @@ func (p part) name(of string, skip int) string {
 	switch {
 	case p.test:
 		name = "the test set of " + of
+	case p.held && p.lots:
+		name = "the tenth held out of " + of
 	case p.held:
 		name = "the last tenth of " + of
 	}

@@ -17,11 +17,12 @@ import (
 
 // Result is how a run or an evaluation ended. Its JSON is the last line of log.jsonl and of the command.
 type Result struct {
-	Final    bool     `json:"final"`             // always true
-	Steps    int      `json:"steps,omitempty"`   // of an evaluation only where a checkpoint stands for the model
-	Samples  int      `json:"samples,omitempty"` // of an evaluation
-	Set      string   `json:"set,omitempty"`     // of an evaluation: what was scored
-	Loss     float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
+	Final    bool     `json:"final"`               // always true
+	Steps    int      `json:"steps,omitempty"`     // of an evaluation only where a checkpoint stands for the model
+	Best     int      `json:"best_step,omitempty"` // whose weights are left and scored; 0: those of the last step
+	Samples  int      `json:"samples,omitempty"`   // of an evaluation
+	Set      string   `json:"set,omitempty"`       // of an evaluation: what was scored
+	Loss     float64  `json:"loss"`                // of the last step; of an evaluation the mean over its samples; left out unless Computed
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	ValLoss  *float64 `json:"val_loss,omitempty"`
 
@@ -91,7 +92,11 @@ func (r *run) finish(ctx context.Context, _ error) (*Result, error) {
 	}
 	out := r.result()
 	if found != nil && !r.dry() {
-		r.judge(found) // the last line has it
+		if r.patience.kept() {
+			out.Best = r.patience.step
+		} else {
+			r.judge(found) // the last line has it
+		}
 		out.Scores = r.scores
 		out.Accuracy, out.ValLoss, out.Metrics, out.Pictures, out.Held = found.accuracy, finite(found.loss), found.metrics, e.pictures(gallery), found.size
 	}

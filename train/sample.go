@@ -3,8 +3,10 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"image"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -129,10 +131,8 @@ func (m *opened) write(ctx context.Context, c *SampleConfig, g zoo.Author, write
 // draw leaves a file of pictures.
 func (m *opened) draw(c *SampleConfig, g zoo.Painter) (*Sampled, error) {
 	out := &Sampled{Out: cmp.Or(c.Out, filepath.Join(m.dir(), "sample.png"))}
-	if c.Out != "" {
-		if err := vacant(flagOf, "out", c.Out); err != nil {
-			return nil, err
-		}
+	if _, err := os.Lstat(out.Out); c.Out != "" && !errors.Is(err, os.ErrNotExist) {
+		return nil, fail("remove it, or give another --out", "%s exists, and is not replaced", c.Out)
 	}
 	var sheet image.Image
 	m.env.Seed(c.Seed).NoGrad().Eval().Do(func(env *tensor.Env) *tensor.Tensor {

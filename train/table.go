@@ -16,7 +16,7 @@ import (
 )
 
 // tableHint is what to do about a table that cannot be read.
-const tableHint = "give --data a table in CSV, TSV or JSON lines"
+const tableHint = "give a table in CSV, TSV or JSON lines"
 
 // newTable opens a table for a run. The rows to learn from and those held out are drawn by the seed; what is known of columns
 // is known from the former.
@@ -181,6 +181,7 @@ func (m *opened) rows(c *EvalConfig, p *part) (dataset.Source, error) {
 		return nil, fail("give the folder of the run", "%s has no %s, which says what its inputs are", m.from, encoderFile)
 	}
 	j := &job{encoder: m.encoder}
+	p.lots = true
 	t, err := j.readTable(c.Data, m.encoder.Kinds())
 	if err != nil {
 		return nil, err

@@ -270,7 +270,7 @@ func TestFallBack(t *testing.T) {
 	}
 }
 
-// TestLearns trains every task on a small problem until it is solved.
+// TestLearns trains two tasks of pictures on a small problem until it is solved.
 func TestLearns(t *testing.T) {
 	data := traintest.Pictures(t, 120, 1, 8, 4)
 	for _, task := range []string{"digits", "mlp"} {

@@ -338,7 +338,11 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 		s.say("  memory only: nothing was computed on %s, and nothing is saved", s.start.Device)
 	}
 	if held := figures(r.Metrics, r.ValLoss); held != "" {
-		fmt.Fprintf(w, "  held out   %s\n", held)
+		best := ""
+		if r.Best > 0 {
+			best = fmt.Sprintf("; the weights of step %d, the best", r.Best)
+		}
+		fmt.Fprintf(w, "  held out   %s%s\n", held, best)
 	}
 	s.ill(r)
 	fmt.Fprintln(w)

@@ -38,14 +38,14 @@ type Encoding struct {
 }
 
 // Input is how a column becomes inputs: a number is normalised, (x - Mean) / Deviation; a text is one input for each of Texts, 1 for
-// the one that it is. A missing value has an input of its own where training has any, and a number is the mean then.
+// the one that it is. A missing value has an input of its own where the table has any, and a number is the mean then.
 type Input struct {
 	Column    string   `json:"column"`
 	Kind      Kind     `json:"kind"`
 	Mean      float64  `json:"mean,omitempty"`
 	Deviation float64  `json:"deviation,omitempty"` // of all training rows, not of a sample; 1 where all are equal
 	Texts     []string `json:"texts,omitempty"`     // sorted
-	Missing   bool     `json:"missing,omitempty"`   // training has missing values
+	Missing   bool     `json:"missing,omitempty"`   // the table has missing values, among the rows learned from or not
 
 	places map[string]int
 }
@@ -124,6 +124,7 @@ func (e *Encoder) fitTarget(t *Table, rows []int, c Encoding) error {
 	if !slices.ContainsFunc(rows, func(i int) bool { return col.Text(i) != first }) {
 		return advice.Failf("choose another target", "%s: the target %q is %q in all %d rows; there is nothing to learn", t.name, col.Name, first, len(rows))
 	}
+	e.Target.Missing = false // in rows that are left out
 	if len(e.Target.Texts) > c.Most {
 		return advice.Failf("choose another target, or allow more by Most", "%s: the target %q has %d classes, more than %d", t.name, col.Name, len(e.Target.Texts), c.Most)
 	}
@@ -132,7 +133,10 @@ func (e *Encoder) fitTarget(t *Table, rows []int, c Encoding) error {
 
 // fit learns a column.
 func fit(t *Table, col *Column, rows []int, most int) (*Input, error) {
-	in := &Input{Column: col.Name, Kind: col.Kind, Missing: slices.ContainsFunc(rows, col.IsMissing)}
+	in := &Input{Column: col.Name, Kind: col.Kind}
+	for i := range t.Len() { // where the only one is held out, it is to be scored
+		in.Missing = in.Missing || col.IsMissing(i)
+	}
 	if col.Kind == Text {
 		if in.Texts = col.distinct(rows); len(in.Texts) > most {
 			return nil, advice.Failf("drop the column, or allow more by Most", "%s: column %q has %d different texts in %d rows, more than %d; it may be a name, an identifier or free text", t.name, col.Name, len(in.Texts), len(rows), most)
@@ -239,7 +243,7 @@ func (e *Encoder) Value(y float64) float64 { return e.Target.Mean + y*e.Target.D
 func (in *Input) put(x []float32, t *Table, col *Column, row int, u Unknown) error {
 	if col.IsMissing(row) {
 		if !in.Missing {
-			return advice.Failf("fill it in, or train with rows that have it missing", "%s: the value is missing, and in training none was", t.at(row, in.Column))
+			return advice.Failf("fill it in, or train with a table that has it missing", "%s: the value is missing, and in training none was", t.at(row, in.Column))
 		}
 		x[len(x)-1] = 1
 		return nil

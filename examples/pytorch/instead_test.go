@@ -55,7 +55,7 @@ func TestState(t *testing.T) {
 	use(scaler.State(), scaler.Load(scaler.State()))
 	// `optim.AdamW(params, lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)` | a zero field is PyTorch's default
 	use(optim.NewAdamW(nn.Params(model), optim.AdamWConfig{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1}))
-	// `optim.SGD(params, lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)`
+	// `optim.SGD(params, lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)` | without `dampening`
 	use(optim.NewSGD(nn.Params(model), optim.SGDConfig{LR: 0.1, Momentum: 0.9, WeightDecay: 1e-4, Nesterov: true}))
 }
 

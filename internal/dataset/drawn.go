@@ -25,6 +25,17 @@ func Drawn(task string) (train, test data.Source[data.Pair]) {
 	panic(fmt.Sprintf("dataset: nothing is drawn for %q", task))
 }
 
+// DrawnName is what a task draws where it is given nothing else.
+func DrawnName(task string) string {
+	switch task {
+	case "triage":
+		return "drawn tickets"
+	case "unet":
+		return "drawn shapes"
+	}
+	return "drawn digits"
+}
+
 // packed are tickets as pairs: the mask is one more feature of each token.
 type packed struct{ tickets.Set }
 
